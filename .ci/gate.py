@@ -48,9 +48,9 @@ _UNSTEADY = r"unsteady: (.*)"
 
 GATE = (
     _SET_UP,
-    Stage("demo", 600, ("make", "demo"), r"(?:error|fatal): (.*)"),
-    Stage("static", 600, ("make", "--keep-going", "static"), r"make check: (.*)"),
-    Stage("tests", 2400, ("make", "test"), _TESTS, notes=_UNSTEADY),
+    Stage("demo", 300, ("make", "demo"), r"(?:error|fatal): (.*)"),
+    Stage("static", 400, ("make", "--keep-going", "static"), r"make check: (.*)"),
+    Stage("tests", 2900, ("make", "test"), _TESTS, notes=_UNSTEADY),
 )
 
 _HOUR_S = 3600

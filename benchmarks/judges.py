@@ -83,9 +83,9 @@ def judges(used: dict[str, str], left_out: list[str]) -> Iterator[Judge]:
 
 def _kubeconform_program() -> str | None:
     """Return the kubeconform that gangplan itself uses."""
-    from gangplan.tools.kubeconform import pick
+    from gangplan.tools.kubeconform import find_kubeconform
 
-    found = pick()
+    found = find_kubeconform()
     return str(found.found.path) if found else None
 
 
@@ -93,12 +93,12 @@ def _kubeconform(program: str) -> Callable[[Corpus, Path], Run]:
     def judge(corpus: Corpus, folder: Path) -> Run:
         from gangplan.resolve.platform import resolve_platform
         from gangplan.tools.kubeconform import FILE_TEMPLATE
-        from gangplan.validate.apiserver.schema import materialise
+        from gangplan.validate.apiserver.schema import write_schemas
         from gangplan.validate.versions import versions_of
         from gangplan.workspace import load_workspace
 
         cluster = load_workspace(corpus.workspace).clusters[corpus.cluster]
-        schemas = materialise(versions_of(resolve_platform(cluster)), folder / "schemas")
+        schemas = write_schemas(versions_of(resolve_platform(cluster)), folder / "schemas")
         place = f"{schemas}/{FILE_TEMPLATE}"
         return command([program, "-strict", "-schema-location", place, "-n", "2", *map(str, corpus.files)])
 

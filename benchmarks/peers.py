@@ -43,9 +43,9 @@ def find(name: str) -> str | None:
     if folder and (found := shutil.which(name, path=folder)):
         return found
     if name == "kustomize":
-        from gangplan.tools.kustomize import engine
+        from gangplan.tools.kustomize import find_kustomize_engine
 
-        used = engine()
+        used = find_kustomize_engine()
         return str(used.path) if used and used.name == "kustomize" else shutil.which(name)
     return shutil.which(name)
 

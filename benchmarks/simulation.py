@@ -9,8 +9,15 @@ import random
 import sys
 import time
 
-from gangplan.kueue.model import ClusterQueue, Podset, PreemptionRules, ResourceGroup, Setup, Workload
-from gangplan.simulate.engine import simulate
+from gangplan.kueue.model import (
+    ClusterQueue,
+    KueueWorkload,
+    Podset,
+    PreemptionRules,
+    QuotaSetup,
+    ResourceGroup,
+)
+from gangplan.simulate.engine import simulate_runs
 
 TEAMS, FLAVORS = 5, ("first", "second")
 OWN = {"cpu": 400_000, "memory": 4_800, "gpu": 16}
@@ -18,7 +25,7 @@ OWN = {"cpu": 400_000, "memory": 4_800, "gpu": 16}
 LOADS = {"ordinary": (2500, 1500), "overload": (600, 400)}
 
 
-def setup(is_fair: bool) -> Setup:
+def setup(is_fair: bool) -> QuotaSetup:
     """Build queues that may borrow half of what they own, and reclaim all of it."""
     nominal = {(flavor, resource): amount for flavor in FLAVORS for resource, amount in OWN.items()}
     limits = {key: amount // 2 for key, amount in nominal.items()}
@@ -28,10 +35,10 @@ def setup(is_fair: bool) -> Setup:
         ClusterQueue(f"team{number}", "all", nominal, limits, {}, float(number + 1), groups, False, rules)
         for number in range(TEAMS)
     )
-    return Setup(queues, (), is_fair)
+    return QuotaSetup(queues, (), is_fair)
 
 
-def runs(count: int, gap: float, seed: int = 1) -> list[Workload]:
+def runs(count: int, gap: float, seed: int = 1) -> list[KueueWorkload]:
     """Build runs with workers and a launcher, one to ten hours long."""
     chance, now = random.Random(seed), 0.0
     found = []
@@ -41,7 +48,9 @@ def runs(count: int, gap: float, seed: int = 1) -> list[Workload]:
         workers = Podset("node", gpus, {"cpu": gpus * 12_000, "memory": gpus * 100, "gpu": gpus})
         podsets = (workers, Podset("launcher", 1, {"cpu": 1000, "memory": 2}))
         queue, priority = f"team{chance.randrange(TEAMS)}", chance.choice((100, 500, 500, 1000))
-        found.append(Workload(f"run{number}", queue, podsets, priority, chance.uniform(3600, 36_000), now))
+        found.append(
+            KueueWorkload(f"run{number}", queue, podsets, priority, chance.uniform(3600, 36_000), now)
+        )
     return found
 
 
@@ -51,7 +60,7 @@ def main() -> int:
         for is_fair in (False, True):
             drawn = runs(count, gap)
             began = time.process_time()
-            engine = simulate(setup(is_fair), drawn)
+            engine = simulate_runs(setup(is_fair), drawn)
             seconds = time.process_time() - began
             events, sharing = len(engine.events), "fair" if is_fair else "classical"
             print(f"{load:9} {sharing:10} {events:7} events {events / seconds:8.0f} per second")

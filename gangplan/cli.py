@@ -9,16 +9,16 @@ import typer
 import typer.core
 
 from gangplan import __version__
-from gangplan.commands.fatal import fatal, unexpected
-from gangplan.commands.plugins import without_plugins
-from gangplan.commands.streams import Listener, patient
-from gangplan.commands.terminate import terminable
-from gangplan.commands.tree import COMMANDS, GROUPS, InOrder, command_of
+from gangplan.commands.fatal import print_fatal, print_unexpected
+from gangplan.commands.plugins import disable_plugins
+from gangplan.commands.streams import StreamListener, guard_output
+from gangplan.commands.terminate import treat_sigterm_as_interrupt
+from gangplan.commands.tree import COMMAND_GROUPS, COMMAND_MODULES, OrderedProgram, find_command
 from gangplan.errors import Exit, GangplanError, ToolError
 from gangplan.incremental.look import Look
 
 program = typer.Typer(
-    cls=InOrder,
+    cls=OrderedProgram,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=True,
@@ -47,31 +47,37 @@ def _common(
 _INTERRUPTED = "interrupted; nothing was changed\n"
 
 
-@terminable()
-def run(listener: Listener | None = None, looked: Look | None = None) -> int:
+@treat_sigterm_as_interrupt()
+def run_command_line(listener: StreamListener | None = None, looked: Look | None = None) -> int:
     """Run the command line. Every error of ours is printed here and nowhere else.
 
     `listener` receives everything that is written to the program's own standard output and standard error;
     `looked` is the current state of the workspace, if it was read already.
     """
-    with patient(listener) as lost:
-        code = _ended(looked)
+    with guard_output(listener) as lost:
+        code = _run_command_line(looked)
         if why := lost():
-            fatal(ToolError(why, "Free some space, or write somewhere else; some findings were not printed."))
+            print_fatal(
+                ToolError(why, "Free some space, or write somewhere else; some findings were not printed.")
+            )
             return Exit.ENVIRONMENT
     return code
 
 
-def _meant(given: list[str]) -> list[str]:
+def _rewrite_help_arguments(given: list[str]) -> list[str]:
     """Return `help`, `help plan` and `cluster help` as equivalent flags; `help workers` explains a field."""
     if given[:1] == ["help"]:
         asked = given[1:]
-        is_page = bool(asked) and asked[0] not in COMMANDS and not asked[0].startswith("-")
+        is_page = bool(asked) and asked[0] not in COMMAND_MODULES and not asked[0].startswith("-")
         return ["explain", *asked] if is_page else [*asked, "--help"]
-    return [given[0], "--help"] if len(given) == 2 and given[0] in GROUPS and given[1] == "help" else given
+    return (
+        [given[0], "--help"]
+        if len(given) == 2 and given[0] in COMMAND_GROUPS and given[1] == "help"
+        else given
+    )
 
 
-def _interrupted() -> int:
+def _report_interrupt() -> int:
     """Say that nothing was changed, and return the exit code."""
     # CPython treats an interrupt inside exec(text), which namedtuple uses, as unhandled, and would end the
     # program by SIGINT instead of with our exit code. Any other exec resets that (Python/pythonrun.c, 3.11).
@@ -80,27 +86,27 @@ def _interrupted() -> int:
     return Exit.INTERRUPTED
 
 
-def _ended(looked: Look | None) -> int:
+def _run_command_line(looked: Look | None) -> int:
     """Run the command line and return its exit code."""
     try:
-        arguments = _meant(sys.argv[1:])
-        without_plugins()
-        command = command_of(program, arguments)
+        arguments = _rewrite_help_arguments(sys.argv[1:])
+        disable_plugins()
+        command = find_command(program, arguments)
         outcome = command(arguments, prog_name="gangplan", standalone_mode=False, obj=looked)
         if outcome == Exit.INTERRUPTED:  # what typer returns after an interrupt
-            return _interrupted()
+            return _report_interrupt()
         return int(outcome) if isinstance(outcome, int) else Exit.CLEAN
     except typer.Exit as stop:
         return int(stop.exit_code)
     except GangplanError as stop:
-        fatal(stop)
+        print_fatal(stop)
         return stop.code
     except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
+        return _report_interrupt()
     except SystemExit as stop:  # raised by typer's completion for shells
         return stop.code if isinstance(stop.code, int) else Exit.ENVIRONMENT if stop.code else Exit.CLEAN
     except Exception as bad:  # noqa: BLE001  the last door: what is left is a usage error or a bug of ours
-        return _interrupted() if _is_interrupt(bad) else unexpected(bad)
+        return _report_interrupt() if _is_interrupt(bad) else print_unexpected(bad)
 
 
 def _is_interrupt(bad: BaseException) -> bool:

@@ -6,11 +6,11 @@ import os
 import time
 
 
-def day() -> str:
+def read_today() -> str:
     """Return the local date as YYYY-MM-DD, or the unchecked text of `GANGPLAN_TODAY` if it is set."""
     return os.environ.get("GANGPLAN_TODAY") or time.strftime("%Y-%m-%d")
 
 
-def now() -> int:
+def read_unix_time() -> int:
     """Return the seconds since 1970."""
     return int(time.time())

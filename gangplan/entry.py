@@ -18,26 +18,26 @@ def main() -> int:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"gangplan {__version__}\n")
         return 0
-    from gangplan.incremental.answers import question
+    from gangplan.incremental.answers import build_question
 
-    asked = question(sys.argv[1:])
+    asked = build_question(sys.argv[1:])
     if asked is not None and (answer := asked.answer()) is not None:
         written, code = answer
-        if _given_again(written):
+        if _replay_stored_answer(written):
             return code
     # One object in fifty is in a cycle, so the collector frees next to nothing, but takes a fifth of the time
     # of a short command, and several seconds of one with 10 000 specs.
     gc.set_threshold(5_000_000, 20, 20)
-    from gangplan.cli import run
+    from gangplan.cli import run_command_line
 
-    code = run(asked.write, asked.before) if asked is not None else run()
+    code = run_command_line(asked.write, asked.before) if asked is not None else run_command_line()
     if asked is not None:
         asked.keep(code)
     gc.freeze()
     return code
 
 
-def _given_again(written: list[tuple[int, str]]) -> bool:
+def _replay_stored_answer(written: list[tuple[int, str]]) -> bool:
     """Write an answer as it was first written, and return whether that succeeded. A reader may go away."""
     for number, text in written:
         stream = sys.stdout if number == 1 else sys.stderr

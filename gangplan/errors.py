@@ -63,15 +63,15 @@ _ADVICE = {
 }
 
 
-def advice(failed: OSError) -> str:
+def find_os_error_help(failed: OSError) -> str:
     """Return the help for an error of the file system that prevented writing."""
     return _ADVICE.get(failed.errno or 0, "Check the folder's owner and free space.")
 
 
-def refusal(what: str, failed: OSError) -> GangplanError:
+def build_refusal_error(what: str, failed: OSError) -> GangplanError:
     """Return the error that says what was not done, why the system refused it, and what helps.
 
     A name that is too long is bad input.
     """
     kind = UserError if failed.errno == errno.ENAMETOOLONG else ToolError
-    return kind(f"{what}: {failed.strerror or failed}", advice(failed))
+    return kind(f"{what}: {failed.strerror or failed}", find_os_error_help(failed))

@@ -19,6 +19,10 @@ _FIRST_WORD = re.compile(r"[a-z]+(?=[ ,])")
 _NAMES = frozenset(("gangplan", "kubectl", "mpirun", "torchrun", "kustomize", "git"))
 
 
+# Keys and indexes from the top of a document to a value in it.
+FieldPath = tuple[str | int, ...]
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
     """A place in a file of the workspace. Lines and columns start at 1; 0 means the whole file.
@@ -146,7 +150,7 @@ class Finding:
     clue: Clue = field(default=NO_CLUE, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "help", sentence(self.help))
+        object.__setattr__(self, "help", format_sentence(self.help))
 
     @property
     def severity(self) -> Severity:
@@ -178,7 +182,7 @@ class Finding:
 
 
 @lru_cache(4096)
-def sentence(text: str) -> str:
+def format_sentence(text: str) -> str:
     """Return a help as a sentence: a capital, unless it begins with a name or `field:`, and a full stop."""
     text = text.strip()
     if not text:
@@ -189,7 +193,7 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Sort findings and drop exact repeats (one cause is reported once, for all its clusters).
 
     Where one place breaks a rule twice and only one breach is waived, the one that counts comes first.
@@ -198,16 +202,16 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     keys = [finding.sort_key for finding in every]
     if all(map(lt, keys, keys[1:])):
         return every  # already in order, and all different
-    return sorted(without_copies(every), key=lambda finding: (finding.sort_key, not finding.counts))
+    return sorted(merge_copies(every), key=lambda finding: (finding.sort_key, not finding.counts))
 
 
-def with_more(ordered: list[Finding], *more: Iterable[Finding]) -> list[Finding]:
+def merge_sorted_findings(ordered: list[Finding], *more: Iterable[Finding]) -> list[Finding]:
     """Return findings that are already in order, with others sorted in among them."""
     others = [one for some in more for one in some]
-    return in_order([*ordered, *others]) if others else ordered
+    return sort_findings([*ordered, *others]) if others else ordered
 
 
-def without_copies(findings: Iterable[Finding]) -> list[Finding]:
+def merge_copies(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings without exact repeats, each with all clusters that it was found for."""
     merged: dict[Finding, Finding] = {}
     clusters: dict[Finding, list[str]] = {}
@@ -216,27 +220,27 @@ def without_copies(findings: Iterable[Finding]) -> list[Finding]:
         if first.clusters != finding.clusters:
             clusters.setdefault(first, [*first.clusters]).extend(finding.clusters)
     for first, names in clusters.items():
-        merged[first] = on_clusters(first, *names)
+        merged[first] = set_clusters(first, *names)
     return list(merged.values())
 
 
-def about(cluster: str, findings: Iterable[Finding]) -> list[Finding]:
+def assign_cluster(cluster: str, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings; those that name no cluster now name this one."""
-    return [one if one.clusters else on_clusters(one, cluster) for one in findings]
+    return [one if one.clusters else set_clusters(one, cluster) for one in findings]
 
 
-def on_clusters(finding: Finding, *clusters: str) -> Finding:
+def set_clusters(finding: Finding, *clusters: str) -> Finding:
     """Return a copy of the finding with exactly these clusters."""
-    return _like(finding, finding.message, tuple(sorted(set(clusters))))
+    return _copy_finding_with_changes(finding, finding.message, tuple(sorted(set(clusters))))
 
 
-def reword(finding: Finding, change: Callable[[str], str]) -> Finding:
+def reword_finding(finding: Finding, change: Callable[[str], str]) -> Finding:
     """Return the finding with its texts and its object's name changed, for example without names of runs."""
     message, help, ref = map(change, (finding.message, finding.help, finding.object_ref))
-    return _like(finding, message, finding.clusters, help, ref)
+    return _copy_finding_with_changes(finding, message, finding.clusters, help, ref)
 
 
-def _like(
+def _copy_finding_with_changes(
     finding: Finding, message: str, clusters: tuple[str, ...], help: str | None = None, ref: str | None = None
 ) -> Finding:
     """Return a copy of the finding with another message, help, object or clusters.
@@ -259,20 +263,24 @@ def _like(
     )
 
 
-def told_apart(findings: Iterable[Finding], runs: Mapping[str, Collection[str]]) -> list[Finding]:
+def name_differing_clusters(
+    findings: Iterable[Finding], runs: Mapping[str, Collection[str]]
+) -> list[Finding]:
     """Name the clusters at the start of each finding that concerns only some clusters of its run.
 
     `runs` are the clusters of each run, by the reference of its object.
     """
-    return [_apart(one, runs.get(one.object_ref, ())) for one in findings]
+    return [_name_finding_clusters(one, runs.get(one.object_ref, ())) for one in findings]
 
 
-def _apart(finding: Finding, clusters: Collection[str]) -> Finding:
+def _name_finding_clusters(finding: Finding, clusters: Collection[str]) -> Finding:
     if not finding.clusters or set(finding.clusters) >= set(clusters):
         return finding
-    return _like(finding, f"on {', '.join(finding.clusters)}: {finding.message}", finding.clusters)
+    return _copy_finding_with_changes(
+        finding, f"on {', '.join(finding.clusters)}: {finding.message}", finding.clusters
+    )
 
 
-def worst(findings: Iterable[Finding]) -> Severity | None:
+def find_worst_severity(findings: Iterable[Finding]) -> Severity | None:
     """Return the highest severity among findings that count, or None if none counts."""
     return max((finding.severity for finding in findings if finding.counts), default=None)

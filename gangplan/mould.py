@@ -20,12 +20,21 @@ from jinja2.runtime import Context, Macro
 from markupsafe import Markup
 
 from gangplan.objects import Body
-from gangplan.parts import Parts
+from gangplan.parts import SharedParts
 from gangplan.records import dataclass
-from gangplan.slots import Mould, UnlikeError, mould_of
+from gangplan.slots import Mould, UnlikeError, build_mould
 from gangplan.source import load_blocks
-from gangplan.stand_ins import Notes, Question, StandIn, Step, Study, UnforeseenError, as_one, together
-from gangplan.template import printed, render_yaml, yaml_environment
+from gangplan.stand_ins import (
+    StandIn,
+    Study,
+    TemplateNotes,
+    TemplateQuestion,
+    UnforeseenUseError,
+    ValueStep,
+    combine_stand_ins,
+    merge_stand_ins,
+)
+from gangplan.template import build_yaml_environment, format_expression, render_yaml
 
 # The most moulds of one template or macro; beyond that, all are dropped and made again when needed.
 MOST = 256
@@ -35,7 +44,7 @@ PATIENCE = 16
 _STUDIED = "gangplan_studied"
 
 
-def rendered(template: str, values: dict[str, Any]) -> list[Body]:
+def render_template_objects(template: str, values: dict[str, Any]) -> list[Body]:
     """Return the objects that a template writes, by rendering it and reading the text back."""
     return load_blocks(render_yaml(template, values))
 
@@ -44,8 +53,8 @@ def rendered(template: str, values: dict[str, Any]) -> list[Body]:
 class _Fork:
     """A question of a template, the steps that lead to it, and what follows from each answer."""
 
-    question: Question
-    steps: tuple[Step, ...]
+    question: TemplateQuestion
+    steps: tuple[ValueStep, ...]
     ways: dict[Hashable, _Fork | Mould] = field(default_factory=dict)
 
 
@@ -57,7 +66,7 @@ class _Tree:
     """
 
     write: Callable[[dict[str, StandIn]], str]
-    parts: Parts
+    parts: SharedParts
     study: Study = field(default_factory=Study)
     root: dict[Hashable, _Fork | Mould] = field(default_factory=dict)
     moulds: int = 0
@@ -79,27 +88,29 @@ class _Tree:
             at = at.ways.get(question.answer(known[question.number]))
         return at  # type: ignore[return-value]
 
-    def keep(self, notes: Notes, made: Any) -> Mould:
+    def keep(self, notes: TemplateNotes, made: Any) -> Mould:
         """Store the mould of this output where the answers lead. Raises UnforeseenError, UnlikeError."""
         ways, answer, taken = self.root, None, {0, 1}
         for question, found in notes.questions.values():
             fork = ways.get(answer)
             if fork is None:
-                steps = _steps_to(self.study, (question.number, *question.others), taken)
+                steps = _list_steps_to_values(self.study, (question.number, *question.others), taken)
                 fork = ways[answer] = _Fork(question, steps)
             if not isinstance(fork, _Fork) or fork.question[:2] != question[:2]:
-                raise UnforeseenError("a template asked two things in one place")
+                raise UnforeseenUseError("a template asked two things in one place")
             taken.update(step.number for step in fork.steps)
             ways, answer = fork.ways, found
-        mould = mould_of(made, lambda numbers: _steps_to(self.study, numbers, taken), self.parts)
+        mould = build_mould(
+            made, lambda numbers: _list_steps_to_values(self.study, numbers, taken), self.parts
+        )
         ways[answer] = mould
         self.moulds += 1
         return mould
 
 
-def _steps_to(study: Study, numbers: Iterable[int], taken: set[int]) -> tuple[Step, ...]:
+def _list_steps_to_values(study: Study, numbers: Iterable[int], taken: set[int]) -> tuple[ValueStep, ...]:
     """Return the steps to values that are not known yet, each after those that it starts from."""
-    found: dict[int, Step] = {}
+    found: dict[int, ValueStep] = {}
 
     def go(number: int) -> None:
         if number not in taken and number not in found:
@@ -122,19 +133,20 @@ class Moulds:
 
     trees: dict[Hashable, _Tree] = field(default_factory=dict)
     patience: int = field(default_factory=lambda: PATIENCE)
-    parts: Parts = field(default_factory=Parts)
+    parts: SharedParts = field(default_factory=SharedParts)
     _calls: dict[str, int] = field(default_factory=dict)
     _inline: set[str] = field(default_factory=set)  # macros that read more than their arguments
     _keys: dict[Hashable, int] = field(default_factory=dict)  # of macros: hashing their code is slow
-    _opened: list[Notes] = field(default_factory=list)
+    _opened: list[TemplateNotes] = field(default_factory=list)
     _environment: Environment | None = None
 
     def objects_of(self, template: str, values: dict[str, Any]) -> list[Body]:
-        """Return the objects that a template writes for these values, like `rendered` but faster."""
+        """Return the objects that a template writes for these values, like `render_template_objects` but
+        faster."""
         tree = self._tree(template, partial(self._text_of, template))
         calls = self._calls[template] = self._calls.get(template, 0) + 1
         if not tree.is_plain or calls <= self.patience:
-            return rendered(template, values)
+            return render_template_objects(template, values)
         known = tree.known(values)
         try:
             mould = tree.found(known)
@@ -142,10 +154,10 @@ class Moulds:
                 bodies: list[Body] = mould.filled(known)
                 return bodies
         except Exception:  # noqa: BLE001  whatever it is, the template itself says it better
-            return rendered(template, values)
+            return render_template_objects(template, values)
         finally:
             known.clear()
-        bodies = rendered(template, values)
+        bodies = render_template_objects(template, values)
         try:
             self._learn(tree, values, load_blocks)
         except Exception:  # noqa: BLE001  a template that stand-ins do not understand is rendered each time
@@ -160,7 +172,7 @@ class Moulds:
 
     def _learn(self, tree: _Tree, values: dict[str, Any], read: Callable[[str], Any]) -> Mould:
         """Make a mould for values with new answers. Raises what a stand-in raises."""
-        notes = Notes(tree.study, self._opened)
+        notes = TemplateNotes(tree.study, self._opened)
         self._opened.append(notes)
         try:
             text = tree.write({name: notes.given(name, value) for name, value in values.items()})
@@ -172,7 +184,7 @@ class Moulds:
 
     def _text_of(self, template: str, given: dict[str, StandIn]) -> str:
         if self._environment is None:
-            self._environment = _environment()
+            self._environment = _build_study_environment()
         return self._environment.get_template(template).render({**given, _STUDIED: self})
 
     def made_by(self, macro: Macro, given: tuple[Any, ...]) -> Markup | None:
@@ -180,7 +192,7 @@ class Moulds:
         if macro.name in self._inline or not any(isinstance(one, StandIn | list) for one in given):
             return None
         notes = self._opened[-1]
-        given = tuple(as_one(notes, one) for one in given)
+        given = tuple(merge_stand_ins(notes, one) for one in given)
         constants = {str(at): one for at, one in enumerate(given) if not isinstance(one, StandIn)}
         count = range(len(given))
 
@@ -194,10 +206,10 @@ class Moulds:
         names = tuple(name for name in map(str, count) if name not in constants)
         make = partial(self._piece, key, write, names)
         try:
-            stood = together(
+            stood = combine_stand_ins(
                 notes, ("macro", *key), make, *(one for one in given if isinstance(one, StandIn))
             )
-        except UnforeseenError:
+        except UnforeseenUseError:
             self._inline.add(macro.name)
             self.trees = {}  # earlier moulds asked too few questions
             return None
@@ -244,22 +256,22 @@ class _StudyContext(Context):
         return super().call(__obj, *args, **kwargs)
 
 
-def _printed(value: Any) -> str:
-    return value.marker("v") if isinstance(value, StandIn) else printed(value)
+def _format_value_or_stand_in(value: Any) -> str:
+    return value.marker("v") if isinstance(value, StandIn) else format_expression(value)
 
 
 def _is_none(value: Any) -> bool:
     return value.is_none() if isinstance(value, StandIn) else value is None
 
 
-def _environment() -> Environment:
-    environment = stand_in_environment()
+def _build_study_environment() -> Environment:
+    environment = build_stand_in_environment()
     environment.context_class = _StudyContext
     return environment
 
 
-def stand_in_environment() -> Environment:
+def build_stand_in_environment() -> Environment:
     """Return the environment for templates that are run on stand-ins, which print markers."""
-    environment = yaml_environment(_printed)
+    environment = build_yaml_environment(_format_value_or_stand_in)
     environment.tests["none"] = _is_none
     return environment

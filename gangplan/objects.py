@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from gangplan.parts import Parts
+from gangplan.findings import FieldPath
+from gangplan.parts import SharedParts
 from gangplan.records import dataclass
 
 Body = dict[str, Any]
-Path = tuple[str | int, ...]
 
 # The API version and kinds of admission policies.
-ADMISSION = "admissionregistration.k8s.io/v1"
-POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+ADMISSION_API = "admissionregistration.k8s.io/v1"
+POLICY_KIND, BINDING_KIND = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,34 +46,34 @@ def ref_of(body: Mapping[str, Any]) -> Ref:
     )
 
 
-def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def walk_leaves(value: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
     """Yield every leaf with its path, in order; an empty mapping or list is a leaf."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from walk(inner, (*path, key))
+            yield from walk_leaves(inner, (*path, key))
     elif isinstance(value, list) and value:
         for index, inner in enumerate(value):
-            yield from walk(inner, (*path, index))
+            yield from walk_leaves(inner, (*path, index))
     else:
         yield path, value
 
 
 def dump_all(bodies: Iterable[Mapping[str, Any]], header: Sequence[str] = ()) -> str:
     """Return the objects as one stream of documents, in their order, after the header as comment lines."""
-    return joined(map(dump, bodies), header)
+    return join_documents(map(dump, bodies), header)
 
 
-def joined(texts: Iterable[str], header: Sequence[str] = ()) -> str:
+def join_documents(texts: Iterable[str], header: Sequence[str] = ()) -> str:
     """Join the texts of objects into one stream of documents, after the header as comment lines."""
-    return _comments(header) + "---\n".join(texts)
+    return _format_comment_header(header) + "---\n".join(texts)
 
 
-class Written:
+class WrittenParts:
     """The texts of parts that many objects share, one for each indent."""
 
     __slots__ = ("_texts", "ids")
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: SharedParts) -> None:
         self.ids = parts.ids
         self._texts: dict[tuple[int, str, str], str] = {}
 
@@ -83,21 +83,23 @@ class Written:
         text = self._texts.get(key)
         if text is None:
             lines: list[str] = []
-            (_mapping if type(part) is dict else _list)(part, lead, indent, lines, self)
+            (_append_mapping_lines if type(part) is dict else _append_list_lines)(
+                part, lead, indent, lines, self
+            )
             text = "\n".join(lines)
             if len(self._texts) < _CACHED:
                 self._texts[key] = text
         return text
 
 
-def dump(body: Mapping[str, Any], *, header: Sequence[str] = (), written: Written | None = None) -> str:
+def dump(body: Mapping[str, Any], *, header: Sequence[str] = (), written: WrittenParts | None = None) -> str:
     """Return one object as canonical block YAML; `written` holds the texts of parts that were written before.
 
     Raises `TypeError` and `ValueError` on what YAML cannot carry.
     """
     lines: list[str] = []
-    _mapping(_in_order(body), "", "", lines, written)
-    return _comments(header) + "\n".join(lines) + "\n"
+    _append_mapping_lines(_order_object_keys(body), "", "", lines, written)
+    return _format_comment_header(header) + "\n".join(lines) + "\n"
 
 
 def is_one_line(text: str) -> bool:
@@ -105,19 +107,19 @@ def is_one_line(text: str) -> bool:
     return not _ESCAPED.search(text.translate(_QUOTES))
 
 
-def _comments(header: Sequence[str]) -> str:
+def _format_comment_header(header: Sequence[str]) -> str:
     for line in header:
         if not is_one_line(line):
             raise ValueError(f"not one line of text: {line!r}")
     return "".join(f"# {line}".rstrip() + "\n" for line in header)
 
 
-def _in_order(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def _order_object_keys(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object with the well-known keys first; all others stay in the order of insertion."""
-    ordered = _first(body, ("apiVersion", "kind", "metadata"))
+    ordered = _move_keys_first(body, ("apiVersion", "kind", "metadata"))
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
-        metadata = _first(metadata, ("name", "namespace", "labels", "annotations"))
+        metadata = _move_keys_first(metadata, ("name", "namespace", "labels", "annotations"))
         for name in ("labels", "annotations"):
             if isinstance(metadata.get(name), dict):
                 metadata[name] = dict(sorted(metadata[name].items()))
@@ -125,28 +127,28 @@ def _in_order(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return ordered
 
 
-def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Body:
+def _move_keys_first(mapping: Mapping[str, Any], names: Sequence[str]) -> Body:
     ordered = {name: mapping[name] for name in names if name in mapping}
     ordered.update(mapping)
     return ordered
 
 
-def _mapping(
-    mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str], written: Written | None = None
+def _append_mapping_lines(
+    mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str], written: WrittenParts | None = None
 ) -> None:
     """Append the lines of a mapping; `lead` precedes the first key, `indent` the others."""
     if not mapping:
         lines.append(lead + "{}")
         return
     for key, value in mapping.items():
-        prefix = f"{lead}{_KEYS.get(key) or _key(key)}:"
+        prefix = f"{lead}{_KEYS.get(key) or _format_yaml_key(key)}:"
         lead = indent
         kind = type(value)
         if kind is str:
             text = _PLAIN.get(value)
-            lines.append(f"{prefix} {text or _string(value, indent + '  ')}")
+            lines.append(f"{prefix} {text or _format_yaml_string(value, indent + '  ')}")
         elif (kind is dict or kind is list) and value:
-            if key not in _BLOCK and (text := _flow(value, _WIDTH - len(prefix))):
+            if key not in _BLOCK and (text := _format_flow_value(value, _WIDTH - len(prefix))):
                 lines.append(f"{prefix} {text}")
                 continue
             lines.append(prefix)
@@ -154,36 +156,36 @@ def _mapping(
             if written is not None and id(value) in written.ids:
                 lines.append(written.write(value, inner, inner))
             elif kind is dict:
-                _mapping(value, inner, inner, lines, written)
+                _append_mapping_lines(value, inner, inner, lines, written)
             else:
-                _list(value, inner, inner, lines, written)
+                _append_list_lines(value, inner, inner, lines, written)
         else:
-            lines.append(f"{prefix} {_leaf(value)}")
+            lines.append(f"{prefix} {_format_non_text_scalar(value)}")
 
 
-def _list(
-    entries: Sequence[Any], lead: str, indent: str, lines: list[str], written: Written | None = None
+def _append_list_lines(
+    entries: Sequence[Any], lead: str, indent: str, lines: list[str], written: WrittenParts | None = None
 ) -> None:
     inner = indent + "  "
     for entry in entries:
         kind = type(entry)
         if kind is str:
             text = _PLAIN.get(entry)
-            lines.append(f"{lead}- {text or _string(entry, inner)}")
-        elif kind is dict and entry and (text := _flow(entry, _WIDTH - len(inner))):
+            lines.append(f"{lead}- {text or _format_yaml_string(entry, inner)}")
+        elif kind is dict and entry and (text := _format_flow_value(entry, _WIDTH - len(inner))):
             lines.append(f"{lead}- {text}")
         elif (kind is dict or kind is list) and entry and written is not None and id(entry) in written.ids:
             lines.append(written.write(entry, lead + "- ", inner))
         elif kind is dict:
-            _mapping(entry, lead + "- ", inner, lines, written)
+            _append_mapping_lines(entry, lead + "- ", inner, lines, written)
         elif kind is list and entry:
-            _list(entry, lead + "- ", inner, lines, written)
+            _append_list_lines(entry, lead + "- ", inner, lines, written)
         else:
-            lines.append(f"{lead}- {_leaf(entry)}")
+            lines.append(f"{lead}- {_format_non_text_scalar(entry)}")
         lead = indent
 
 
-def _flow(value: Mapping[str, Any] | Sequence[Any], width: int) -> str:
+def _format_flow_value(value: Mapping[str, Any] | Sequence[Any], width: int) -> str:
     """Return a small value on one line, as `{a: 1, b: {c: d}}` or `[a]`, if it has no more than `width`
     characters; else an empty text.
 
@@ -193,37 +195,37 @@ def _flow(value: Mapping[str, Any] | Sequence[Any], width: int) -> str:
         return ""
     if type(value) is list:
         is_one = len(value) == 1 and type(value[0]) not in (dict, list)
-        text = _atom(value[0]) if is_one else ""
+        text = _format_flow_scalar(value[0]) if is_one else ""
         return f"[{text}]" if text and len(text) + 2 <= width else ""
     assert isinstance(value, Mapping)
     parts = []
     for key, inner in value.items():
         if (type(inner) is dict or type(inner) is list) and inner:
-            text = "" if key in _BLOCK else _flow(inner, width)
+            text = "" if key in _BLOCK else _format_flow_value(inner, width)
         else:
-            text = _atom(inner)
+            text = _format_flow_scalar(inner)
         if not text:
             return ""
-        parts.append(f"{_KEYS.get(key) or _key(key)}: {text}")
+        parts.append(f"{_KEYS.get(key) or _format_yaml_key(key)}: {text}")
         width -= len(parts[-1]) + 2
         if width < 0:
             return ""
     return "{" + ", ".join(parts) + "}"
 
 
-def _atom(value: Any) -> str:
+def _format_flow_scalar(value: Any) -> str:
     """Return a scalar on one line; empty for text of several lines.
 
     PyYAML before 5.1 and libyaml before 0.2.1 refuse an unquoted colon between brackets.
     """
     if type(value) is not str:
-        return _leaf(value)
+        return _format_non_text_scalar(value)
     if "\n" in value:
         return ""
-    return _quoted(value) if ":" in value else _PLAIN.get(value) or _one_line(value)
+    return _quote_yaml_string(value) if ":" in value else _PLAIN.get(value) or _format_one_line_string(value)
 
 
-def _leaf(value: Any) -> str:
+def _format_non_text_scalar(value: Any) -> str:
     if value is None:
         return "null"
     if value is True:
@@ -279,26 +281,26 @@ _KEYS: dict[str, str] = {}
 _CACHED = 20_000
 
 
-def scalar(value: str | int | bool | None) -> str:
+def format_scalar(value: str | int | bool | None) -> str:
     """Return a scalar on one line, valid in block and flow YAML. Raises `TypeError` and `ValueError`."""
     if type(value) is not str:
-        return _leaf(value)
-    return _PLAIN.get(value) or _one_line(value)
+        return _format_non_text_scalar(value)
+    return _PLAIN.get(value) or _format_one_line_string(value)
 
 
-def _one_line(text: str) -> str:
-    written = text if _SAFE.fullmatch(text) and text.lower() not in _WORDS else _quoted(text)
+def _format_one_line_string(text: str) -> str:
+    written = text if _SAFE.fullmatch(text) and text.lower() not in _WORDS else _quote_yaml_string(text)
     # Text of several lines is not cached: as a key or in a template it is on one line, as a value it is not.
     if len(_PLAIN) < _CACHED and len(text) < 200 and "\n" not in text:
         _PLAIN[text] = written
     return written
 
 
-def _quoted(text: str) -> str:
-    return f'"{_ESCAPED.sub(_escape, text)}"'
+def _quote_yaml_string(text: str) -> str:
+    return f'"{_ESCAPED.sub(_escape_yaml_character, text)}"'
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_yaml_character(match: re.Match[str]) -> str:
     character = match[0]
     code = ord(character)
     if 0xD800 <= code <= 0xDFFF:
@@ -307,10 +309,10 @@ def _escape(match: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=1024)  # nearly all runs contain the same few scripts
-def _string(text: str, indent: str) -> str:
+def _format_yaml_string(text: str, indent: str) -> str:
     """Return a string after its key; several lines become a literal block if every reader reads it alike."""
     if "\n" not in text or _NOT_LITERAL.search(text) or _ESCAPED.search(text.translate(_LITERAL)):
-        return _one_line(text)
+        return _format_one_line_string(text)
     body = text.removesuffix("\n")
     lines = [f"{indent}{line}" if line else "" for line in body.split("\n")]
     return "\n".join(["|" if body != text else "|-", *lines])
@@ -319,10 +321,10 @@ def _string(text: str, indent: str) -> str:
 _LITERAL = str.maketrans({'"': "'", "\\": "/", "\n": " "})
 
 
-def _key(key: Any) -> str:
+def _format_yaml_key(key: Any) -> str:
     if type(key) is not str:
         raise TypeError(f"a key must be text, not {key!r}")
-    written = _one_line(key)
+    written = _format_one_line_string(key)
     if len(written) > _KEY_LENGTH:
         raise ValueError(f"the key {key[:20]!r}... is longer than {_KEY_LENGTH} characters")
     if len(_KEYS) < _CACHED:

@@ -14,7 +14,7 @@ from typing import Any
 MOST = 50_000
 
 
-class Parts:
+class SharedParts:
     """The parts that a worker expects to meet again. A held part is never released."""
 
     __slots__ = ("_held", "_most", "ids")

@@ -36,8 +36,8 @@ else:
         `field()` is the standard library's. Raises TypeError for a pseudo-field (`InitVar`, `KW_ONLY`).
         """
         if cls is None:
-            return lambda decorated: _record(decorated, frozen, slots, eq, order)
-        return _record(cls, frozen, slots, eq, order)
+            return lambda decorated: _build_record_class(decorated, frozen, slots, eq, order)
+        return _build_record_class(cls, frozen, slots, eq, order)
 
 
 # The attribute of a class for its fields, with those of its bases.
@@ -61,24 +61,24 @@ class _AtFirstUse:
         return made.__get__(instance, owner) if isinstance(made, FunctionType) else made
 
 
-def _record(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type:
-    own = dict(_own_fields(cls))
+def _build_record_class(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type:
+    own = dict(_list_own_fields(cls))
     fields: dict[str, Field[Any]] = {}
     for base in cls.__mro__[-1:0:-1]:
         fields |= base.__dict__.get(_FIELDS, {})
     fields |= own
     added: dict[str, Any] = {_FIELDS: fields}
-    methods = _methods(fields, eq, order)
+    methods = _build_record_methods(fields, eq, order)
     if frozen and slots:
-        methods |= {"__getstate__": _state, "__setstate__": _set_state}
+        methods |= {"__getstate__": _read_record_state, "__setstate__": _set_state}
     added |= {name: method for name, method in methods.items() if name not in cls.__dict__}
     if eq and cls.__dict__.get("__hash__") is None:
         hashed = [name for name, one in fields.items() if (one.compare if one.hash is None else one.hash)]
-        added["__hash__"] = _hash_of(_values_of(hashed)) if frozen else None
+        added["__hash__"] = _hash_of(_build_values_reader(hashed)) if frozen else None
     if frozen:
         added |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     if slots:
-        return _with_slots(cls, tuple(own), added)
+        return _rebuild_class_with_slots(cls, tuple(own), added)
     for name, one in own.items():
         if one.default is not MISSING:
             added[name] = one.default
@@ -89,23 +89,25 @@ def _record(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type
     return cls
 
 
-def _methods(fields: dict[str, Field[Any]], eq: bool, order: bool) -> dict[str, Any]:
+def _build_record_methods(fields: dict[str, Field[Any]], eq: bool, order: bool) -> dict[str, Any]:
     """Return the methods and attributes of a class that does not define its own."""
-    values = _values_of([name for name, one in fields.items() if one.compare])
+    values = _build_values_reader([name for name, one in fields.items() if one.compare])
     methods: dict[str, Any] = {
-        "__init__": _AtFirstUse("__init__", _init),
-        "__repr__": _repr_of([name for name, one in fields.items() if one.repr]),
+        "__init__": _AtFirstUse("__init__", _compile_init_method),
+        "__repr__": _build_repr_method([name for name, one in fields.items() if one.repr]),
         "__match_args__": tuple(name for name, one in fields.items() if one.init),
-        "__dataclass_fields__": _AtFirstUse("__dataclass_fields__", _dataclass_fields),
+        "__dataclass_fields__": _AtFirstUse("__dataclass_fields__", _build_dataclass_fields),
     }
     if eq:
-        methods["__eq__"] = _eq_of(values)
+        methods["__eq__"] = _build_eq_method(values)
     if order:
-        methods |= {f"__{compare.__name__}__": _ordered(compare, values) for compare in (lt, le, gt, ge)}
+        methods |= {
+            f"__{compare.__name__}__": _build_order_method(compare, values) for compare in (lt, le, gt, ge)
+        }
     return methods
 
 
-def _own_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
+def _list_own_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
     """Yield the fields that the class itself declares. Annotations of its module must be strings."""
     for name, annotation in get_annotations(cls).items():
         if annotation.startswith("ClassVar"):
@@ -118,7 +120,7 @@ def _own_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
         yield name, one
 
 
-def _with_slots(cls: type, names: tuple[str, ...], added: dict[str, Any]) -> type:
+def _rebuild_class_with_slots(cls: type, names: tuple[str, ...], added: dict[str, Any]) -> type:
     """Return a new class with slots for its fields, since an existing class cannot get any.
 
     `added` is part of the class body, which is faster than setting methods later.
@@ -134,7 +136,7 @@ def _with_slots(cls: type, names: tuple[str, ...], added: dict[str, Any]) -> typ
 # The methods
 
 
-def _init(cls: type) -> Callable[..., None]:
+def _compile_init_method(cls: type) -> Callable[..., None]:
     """Compile an `__init__`, the fastest way to make an object.
 
     Compiling takes time, so classes of the same shape share the code, renamed to the fields of each.
@@ -158,11 +160,13 @@ def _init(cls: type) -> Callable[..., None]:
                 raise TypeError(f"non-default argument {name!r} follows default argument")
             arguments.append(own)
         names[own] = name
-        lines.append(_assignment(cls, name, own, value, space))
+        lines.append(_write_field_assignment(cls, name, own, value, space))
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     body = "\n  ".join(lines or ["pass"])
-    code = _renamed(_compiled(f"def __init__({', '.join(arguments)}):\n  {body}"), names)
+    code = _rename_code_names(
+        _compile_function_code(f"def __init__({', '.join(arguments)}):\n  {body}"), names
+    )
     init = FunctionType(code, space, "__init__", tuple(defaults))
     init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
     fields = getattr(cls, _FIELDS)
@@ -170,7 +174,7 @@ def _init(cls: type) -> Callable[..., None]:
     return init
 
 
-def _assignment(cls: type, name: str, own: str, value: str, space: dict[str, Any]) -> str:
+def _write_field_assignment(cls: type, name: str, own: str, value: str, space: dict[str, Any]) -> str:
     """Return the line that sets a field, called `own` in the source; it bypasses a refusing `__setattr__`."""
     if cls.__dict__.get("__setattr__") is not _refuse_to_set:
         return f"self.{own} = {value}"
@@ -183,7 +187,7 @@ def _assignment(cls: type, name: str, own: str, value: str, space: dict[str, Any
 
 
 @cache
-def _compiled(source: str) -> CodeType:
+def _compile_function_code(source: str) -> CodeType:
     """Return the code of the one function that a source defines."""
     space: dict[str, Any] = {}
     # Compiled first: CPython 3.11 to 3.13 treats an interrupt inside exec(text) as unhandled and ends the
@@ -193,7 +197,7 @@ def _compiled(source: str) -> CodeType:
     return code
 
 
-def _renamed(code: CodeType, names: dict[str, str]) -> CodeType:
+def _rename_code_names(code: CodeType, names: dict[str, str]) -> CodeType:
     """Return the code with its arguments and attributes renamed."""
     return code.replace(
         co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
@@ -201,7 +205,7 @@ def _renamed(code: CodeType, names: dict[str, str]) -> CodeType:
     )
 
 
-def _dataclass_fields(cls: type) -> dict[str, Field[Any]]:
+def _build_dataclass_fields(cls: type) -> dict[str, Field[Any]]:
     """Return what `dataclasses.fields`, `replace` and `asdict` read, as the standard library writes it."""
     fields: dict[str, Field[Any]] = getattr(cls, _FIELDS)
     named = [(name, one.type, one) for name, one in fields.items()]
@@ -213,7 +217,7 @@ def _dataclass_fields(cls: type) -> dict[str, Field[Any]]:
     return found
 
 
-def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+def _build_values_reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that reads these attributes of an object, always as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
@@ -223,14 +227,16 @@ def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda self: ()
 
 
-def _eq_of(values: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+def _build_eq_method(values: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     def same(self: Any, other: Any) -> Any:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
 
     return same
 
 
-def _ordered(compare: Callable[[Any, Any], Any], values: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+def _build_order_method(
+    compare: Callable[[Any, Any], Any], values: Callable[[Any], Any]
+) -> Callable[[Any, Any], Any]:
     def compared(self: Any, other: Any) -> Any:
         return compare(values(self), values(other)) if other.__class__ is self.__class__ else NotImplemented
 
@@ -241,7 +247,7 @@ def _hash_of(values: Callable[[Any], Any]) -> Callable[[Any], int]:
     return lambda self: hash(values(self))
 
 
-def _repr_of(names: list[str]) -> Callable[[Any], str]:
+def _build_repr_method(names: list[str]) -> Callable[[Any], str]:
     @recursive_repr()
     def shown(self: Any) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
@@ -258,7 +264,7 @@ def _refuse_to_delete(self: Any, name: str) -> None:
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-def _state(self: Any) -> list[Any]:
+def _read_record_state(self: Any) -> list[Any]:
     """Return the state for `pickle`, which cannot set the slots of a frozen object by itself."""
     return [getattr(self, name) for name in getattr(self, _FIELDS)]
 

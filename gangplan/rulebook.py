@@ -74,7 +74,7 @@ TOPICS = (
 ACTIONS = {"Deny": ERROR, "Warn": WARNING, "Audit": NOTE}
 # The pack of policies that belong to none: the folder of a workspace's own policies.
 POLICIES = "policies"
-PACKS = Path(str(policies.__file__)).parent
+SHIPPED_PACKS_FOLDER = Path(str(policies.__file__)).parent
 # The examples of rules, one file per topic. Commands that judge a workspace do not read them.
 EXAMPLES = Path(__file__).parent / "rules/examples"
 
@@ -91,11 +91,11 @@ class Rulebook:
 
         Raises InternalError for two rules with one id.
         """
-        return {**shipped(), **self.own} if self.own else shipped()
+        return {**load_shipped_rules(), **self.own} if self.own else load_shipped_rules()
 
     def find(self, name: str) -> Rule | None:
         """Return the rule that has, or once had, this id, or None."""
-        return shipped().get(name) or self.own.get(name) or formerly().get(name)
+        return load_shipped_rules().get(name) or self.own.get(name) or formerly().get(name)
 
     def policy(self, name: str) -> Rule:
         """Return the rule of a policy; a policy of the workspace that no pack describes has only its name."""
@@ -115,18 +115,18 @@ class Rulebook:
 
 
 @cache
-def shipped() -> dict[str, Rule]:
+def load_shipped_rules() -> dict[str, Rule]:
     """Return the rules that come with gangplan: built-in ones and policies.
 
     Raises InternalError for two rules with one id.
     """
-    found = dict(built_in())
-    for pack in policies.PACKS:
-        (written,) = load_objects((PACKS / pack / "pack.yaml").read_text(encoding="utf-8"))
+    found = dict(load_built_in_rules())
+    for pack in policies.BUILTIN_PACKS:
+        (written,) = load_objects((SHIPPED_PACKS_FOLDER / pack / "pack.yaml").read_text(encoding="utf-8"))
         for name, page in written["policies"].items():
             if name in found:
                 raise InternalError(f"policy {name} of pack {pack} has the name of another rule")
-            found[name] = _policy(name, pack, page)
+            found[name] = _build_policy_rule(name, pack, page)
     return found
 
 
@@ -137,26 +137,28 @@ def load_rulebook(root: Path) -> Rulebook:
     """
     own: dict[str, Rule] = {}
     for file in sorted((root / "policies").glob("*/pack.yaml")):
-        if file.parent.name not in policies.PACKS:
-            for name, page in _pages(file).items():
-                own.setdefault(name, _policy(name, file.parent.name, page, is_own=True))
-    return Rulebook({name: own[name] for name in own if name not in shipped()}) if own else Rulebook()
+        if file.parent.name not in policies.BUILTIN_PACKS:
+            for name, page in _read_policy_pages(file).items():
+                own.setdefault(name, _build_policy_rule(name, file.parent.name, page, is_own=True))
+    return (
+        Rulebook({name: own[name] for name in own if name not in load_shipped_rules()}) if own else Rulebook()
+    )
 
 
 @cache
 def formerly() -> dict[str, Rule]:
     """Return the rules by their former ids."""
-    return {name: rule for rule in built_in().values() for name in rule.formerly}
+    return {name: rule for rule in load_built_in_rules().values() for name in rule.formerly}
 
 
 def topic_of(rule: Rule) -> str:
     """Return the topic of a rule: a file of gangplan/rules/, or the pack of a policy."""
     if rule.is_policy:
         return f"policies of {rule.pack}"
-    return next(topic for topic, pages in topics().items() if rule in pages)
+    return next(topic for topic, pages in group_rules_by_topic().items() if rule in pages)
 
 
-def example_of(rule: Rule) -> Example | None:
+def find_rule_example(rule: Rule) -> Example | None:
     """Return the example of a rule, or None for a policy and for a rule that says why it is `untested`."""
     return None if rule.is_policy else examples(topic_of(rule)).get(rule)
 
@@ -168,10 +170,10 @@ def examples(topic: str) -> dict[str, Example]:
     if not file.is_file():
         raise InternalError(f"the examples of gangplan's rules about {topic} are not installed")
     (written,) = load_objects(file.read_text(encoding="utf-8"))
-    return {name: _example(body) for name, body in written.items()}
+    return {name: _parse_rule_example(body) for name, body in written.items()}
 
 
-def _example(body: dict[str, Any]) -> Example:
+def _parse_rule_example(body: dict[str, Any]) -> Example:
     """Parse an entry; a file that repeats one line is written as that `line` and how many `times`."""
     changes = tuple((one["file"], one["old"], one["new"]) for one in body.get("changes", ()))
     files = {
@@ -181,7 +183,7 @@ def _example(body: dict[str, Any]) -> Example:
     return Example(**{**body, "changes": changes, "files": files, "rest": tuple(body.get("rest", ()))})
 
 
-def _pages(file: Path) -> dict[str, dict[str, Any]]:
+def _read_policy_pages(file: Path) -> dict[str, dict[str, Any]]:
     """Return the pages of a pack.yaml by policy, without malformed ones."""
     try:
         (pack,) = load_objects(file.read_bytes())
@@ -200,7 +202,7 @@ def _pages(file: Path) -> dict[str, dict[str, Any]]:
 
 
 @cache
-def topics() -> dict[str, dict[str, Rule]]:
+def group_rules_by_topic() -> dict[str, dict[str, Rule]]:
     """Return the built-in rules by topic."""
     return {
         topic: {
@@ -213,10 +215,10 @@ def topics() -> dict[str, dict[str, Rule]]:
 
 
 @cache
-def built_in() -> dict[str, Rule]:
+def load_built_in_rules() -> dict[str, Rule]:
     """Return the built-in rules by id. Raises InternalError where two have one id."""
     found: dict[str, Rule] = {}
-    for topic, pages in topics().items():
+    for topic, pages in group_rules_by_topic().items():
         for rule in pages:
             if rule in found:
                 raise InternalError(f"rule {rule} is defined twice, the second time in {topic}.py")
@@ -224,7 +226,7 @@ def built_in() -> dict[str, Rule]:
     return found
 
 
-def _policy(name: str, pack: str, page: dict[str, Any], is_own: bool = False) -> Rule:
+def _build_policy_rule(name: str, pack: str, page: dict[str, Any], is_own: bool = False) -> Rule:
     """Build the rule of a policy from its page; its examples are the case files in its pack."""
     cases = f"policies/{pack}/tests/{name}.*.yaml are its examples; `gangplan policy test` runs them."
     return Rule(

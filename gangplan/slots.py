@@ -9,11 +9,11 @@ from functools import partial
 from types import NoneType
 from typing import Any
 
-from gangplan.parts import Parts
+from gangplan.parts import SharedParts
 from gangplan.records import dataclass
-from gangplan.stand_ins import MARKER, Step
+from gangplan.stand_ins import STAND_IN_MARKER, ValueStep
 
-_MARKER = re.compile(MARKER)
+_MARKER = re.compile(STAND_IN_MARKER)
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 # The most results that a holder keeps; and how many more misses than hits it may have until it stops keeping
 # any: names and hashes hardly ever repeat.
@@ -60,34 +60,36 @@ class Mould:
     are never changed. `parts` holds both kinds.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ValueStep, ...]
     slots: tuple[Callable[[list[Any]], Any], ...]
     model: Any
-    parts: Parts
+    parts: SharedParts
 
     def filled(self, known: list[Any]) -> Any:
         """Return the objects for the values of one run. Raises UnlikeError."""
         for number, start, find, _ in self.steps:
             known[number] = find(known[start])
         made = [slot(known) for slot in self.slots]
-        return _filled(self.model, made, self.parts) if type(self.model) is _Holder else self.model
+        return _fill_holder_slots(self.model, made, self.parts) if type(self.model) is _Holder else self.model
 
 
-def mould_of(made: Any, steps_to: Callable[[Iterable[int]], tuple[Step, ...]], parts: Parts) -> Mould:
+def build_mould(
+    made: Any, steps_to: Callable[[Iterable[int]], tuple[ValueStep, ...]], parts: SharedParts
+) -> Mould:
     """Build the mould of a mapping or list with markers. Raises UnlikeError for a marker in an odd place."""
     slots = _Slots()
     model = slots.holder(made)
-    _hold(model, parts)
+    _hold_shared_parts(model, parts)
     return Mould(steps_to(slots.numbers), tuple(slots.finders.values()), model, parts)
 
 
-def _hold(model: Any, parts: Parts) -> None:
+def _hold_shared_parts(model: Any, parts: SharedParts) -> None:
     """Hold the mappings and lists of a model that have no slots."""
     if isinstance(model, _Holder):
         live = dict(model.live)
         inner = model.model.items() if isinstance(model.model, dict) else enumerate(model.model)
         for key, item in inner:
-            _hold(live.get(key, item), parts)
+            _hold_shared_parts(live.get(key, item), parts)
     elif isinstance(model, dict | list):
         parts.hold(model)
 
@@ -136,9 +138,11 @@ class _Slots:
         kinds, numbers = pieces[1::3], [int(number) for number in pieces[2::3]]
         is_bare = len(kinds) == 1 and not pieces[0] and not pieces[-1]
         if is_bare and kinds[0] != "s":
-            finder: Callable[[list[Any]], Any] = partial(_plain if kinds[0] == "v" else _piece, numbers[0])
+            finder: Callable[[list[Any]], Any] = partial(
+                _convert_to_printed_value if kinds[0] == "v" else _require_macro_output, numbers[0]
+            )
         elif set(kinds) == {"s"}:
-            finder = partial(_text, pieces[0], tuple(zip(numbers, pieces[3::3], strict=True)))
+            finder = partial(_fill_text_slots, pieces[0], tuple(zip(numbers, pieces[3::3], strict=True)))
         else:
             raise UnlikeError("a value was printed beside text")
         self.numbers |= dict.fromkeys(numbers)
@@ -146,8 +150,9 @@ class _Slots:
         return _Slot(list(self.finders).index(text), kinds == ["m"])
 
 
-def _plain(number: int, known: list[Any]) -> Any:
-    """Return a value as it would be read back after printing (template.printed). Raises UnlikeError."""
+def _convert_to_printed_value(number: int, known: list[Any]) -> Any:
+    """Return a value as it would be read back after printing (template.format_expression). Raises
+    UnlikeError."""
     value = known[number]
     kind = type(value)
     if kind is str or kind is bool or kind is NoneType or (kind is int and _INT_MIN <= value <= _INT_MAX):
@@ -158,47 +163,47 @@ def _plain(number: int, known: list[Any]) -> Any:
     return text
 
 
-def _text(first: str, others: tuple[tuple[int, str], ...], known: list[Any]) -> str:
+def _fill_text_slots(first: str, others: tuple[tuple[int, str], ...], known: list[Any]) -> str:
     """Return a text of constant pieces and the texts of values."""
     return first + "".join([str(known[number]) + piece for number, piece in others])
 
 
-def _piece(number: int, known: list[Any]) -> Any:
+def _require_macro_output(number: int, known: list[Any]) -> Any:
     """Return the output of a macro. Raises UnlikeError if it is empty, which would be read back as null."""
     if not known[number]:
         raise UnlikeError("a macro made nothing")
     return known[number]
 
 
-def _filled(holder: _Holder, made: list[Any], parts: Parts) -> Any:
+def _fill_holder_slots(holder: _Holder, made: list[Any], parts: SharedParts) -> Any:
     """Return the mapping or list of a holder, with these values in its slots."""
     if holder.luck <= 0 and not holder.spreads:
         body = holder.model.copy()
         for key, number in holder.slots:
             body[key] = made[number]
         for key, inner in holder.holders:
-            body[key] = _filled(inner, made, parts)
+            body[key] = _fill_holder_slots(inner, made, parts)
         return body
     values = [
-        made[inner.number] if type(inner) is _Slot else _filled(inner, made, parts)  # type: ignore[arg-type]
+        made[inner.number] if type(inner) is _Slot else _fill_holder_slots(inner, made, parts)  # type: ignore[arg-type]
         for _, inner in holder.live
     ]
     if holder.luck <= 0:
-        return _laid(holder, values)
+        return _fill_variable_entries(holder, values)
     found = _key_of(values, parts)
     known = holder.kept.get(found) if found is not None else None
     if known is not None:
         holder.luck += holder.luck < _MOST_KEPT
         return known
     holder.luck -= 1
-    body = _laid(holder, values)
+    body = _fill_variable_entries(holder, values)
     if found is not None and len(holder.kept) < _MOST_KEPT:
         holder.kept[found] = body
         parts.hold(body)
     return body
 
 
-def _key_of(values: list[Any], parts: Parts) -> Hashable | None:
+def _key_of(values: list[Any], parts: SharedParts) -> Hashable | None:
     """Return a key that identifies values: scalars as they are, parts by their id; None for any other."""
     key: list[Hashable] = []
     for value in values:
@@ -214,17 +219,17 @@ def _key_of(values: list[Any], parts: Parts) -> Hashable | None:
     return tuple(key)
 
 
-def _laid(holder: _Holder, values: list[Any]) -> Any:
+def _fill_variable_entries(holder: _Holder, values: list[Any]) -> Any:
     """Return the mapping or list of a holder, with these values as its variable entries."""
     if holder.spreads:
-        return _spread(holder, values)
+        return _merge_values_into_holder(holder, values)
     body = holder.model.copy()
     for (key, _), value in zip(holder.live, values, strict=True):
         body[key] = value
     return body
 
 
-def _spread(holder: _Holder, values: list[Any]) -> Any:
+def _merge_values_into_holder(holder: _Holder, values: list[Any]) -> Any:
     """Return the mapping or list of a holder where some values are merged into it. Raises UnlikeError."""
     model = holder.model
     if len(model) == 1:
@@ -233,10 +238,14 @@ def _spread(holder: _Holder, values: list[Any]) -> Any:
         key: (value, type(inner) is _Slot and inner.spreads)
         for (key, inner), value in zip(holder.live, values, strict=True)
     }
-    return _spread_list(model, live) if type(model) is list else _spread_mapping(model, live)
+    return (
+        _merge_values_into_list(model, live)
+        if type(model) is list
+        else _merge_values_into_mapping(model, live)
+    )
 
 
-def _spread_list(model: list[Any], live: dict[Any, tuple[Any, bool]]) -> list[Any]:
+def _merge_values_into_list(model: list[Any], live: dict[Any, tuple[Any, bool]]) -> list[Any]:
     entries: list[Any] = []
     for index, item in enumerate(model):
         value, spreads = live.get(index, (item, False))
@@ -247,7 +256,7 @@ def _spread_list(model: list[Any], live: dict[Any, tuple[Any, bool]]) -> list[An
     return entries
 
 
-def _spread_mapping(model: dict[str, Any], live: dict[Any, tuple[Any, bool]]) -> dict[str, Any]:
+def _merge_values_into_mapping(model: dict[str, Any], live: dict[Any, tuple[Any, bool]]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     count = 0
     for key, item in model.items():

@@ -17,14 +17,14 @@ from gangplan.records import dataclass
 # The text that is printed in place of a value, with its number in the study: `v` for the value as it is, `s`
 # for its text, `m` for the output of a macro.
 _MARKER = "zq7mould{}{}x"
-MARKER = r"zq7mould([vsm])([0-9]+)x"
+STAND_IN_MARKER = r"zq7mould([vsm])([0-9]+)x"
 
 
-class UnforeseenError(Exception):
+class UnforeseenUseError(Exception):
     """A template used a value in a way that stand-ins do not support."""
 
 
-class Step(NamedTuple):
+class ValueStep(NamedTuple):
     """How a value is found: `find` is called with the value numbered `start`; 0 is the list of all values."""
 
     number: int
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     others: tuple[int, ...] = ()  # values that must be known too
 
 
-class Question(NamedTuple):
+class TemplateQuestion(NamedTuple):
     """A question of a template about the value with a number: in words, and as a function."""
 
     number: int
@@ -42,8 +42,8 @@ class Question(NamedTuple):
     others: tuple[int, ...] = ()
 
 
-def _given(_: Any) -> Any:
-    raise UnforeseenError("the first values are given")
+def _reject_given_value(_: Any) -> Any:
+    raise UnforeseenUseError("the first values are given")
 
 
 @dataclass(slots=True)
@@ -53,7 +53,9 @@ class Study:
     Number 0 is the list of all values of one run, 1 the mapping that the template is given.
     """
 
-    steps: list[Step] = field(default_factory=lambda: [Step(0, 0, _given), Step(1, 0, _given)])
+    steps: list[ValueStep] = field(
+        default_factory=lambda: [ValueStep(0, 0, _reject_given_value), ValueStep(1, 0, _reject_given_value)]
+    )
     _numbers: dict[Hashable, int] = field(default_factory=dict)
 
     def number(
@@ -63,12 +65,12 @@ class Study:
         key = start, words
         if key not in self._numbers:
             self._numbers[key] = len(self.steps)
-            self.steps.append(Step(len(self.steps), start, find, others))
+            self.steps.append(ValueStep(len(self.steps), start, find, others))
         return self._numbers[key]
 
 
 @dataclass(slots=True, eq=False)
-class Notes:
+class TemplateNotes:
     """The questions of a template in one rendering, in order and each once, with the answers.
 
     Of nested renderings (of macros on their own), only the innermost is open: stand-ins of another one cannot
@@ -76,10 +78,10 @@ class Notes:
     """
 
     study: Study
-    opened: list[Notes]
-    questions: dict[tuple[int, Hashable], tuple[Question, Hashable]] = field(default_factory=dict)
+    opened: list[TemplateNotes]
+    questions: dict[tuple[int, Hashable], tuple[TemplateQuestion, Hashable]] = field(default_factory=dict)
 
-    def note(self, question: Question, answer: Hashable) -> None:
+    def note(self, question: TemplateQuestion, answer: Hashable) -> None:
         """Record an answer. Raises UnforeseenError if another rendering is open."""
         self.check()
         self.questions.setdefault((question.number, question.words), (question, answer))
@@ -87,7 +89,7 @@ class Notes:
     def check(self) -> None:
         """Raise UnforeseenError if another rendering is open."""
         if self.opened[-1] is not self:
-            raise UnforeseenError("a macro used more than its arguments")
+            raise UnforeseenUseError("a macro used more than its arguments")
 
     def given(self, name: str, value: Any) -> StandIn:
         """Return the stand-in for a value that the template is given under a name."""
@@ -100,7 +102,7 @@ class StandIn:
     __slots__ = ("_notes", "_number", "_value")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, notes: Notes, number: int, value: Any) -> None:
+    def __init__(self, notes: TemplateNotes, number: int, value: Any) -> None:
         self._notes, self._number, self._value = notes, number, value
 
     # --- ways to other values
@@ -115,25 +117,27 @@ class StandIn:
         return self._further(("attribute", name), operator.attrgetter(name))
 
     def __getitem__(self, key: Any) -> StandIn:
-        return together(self._notes, "item", operator.getitem, self, key)
+        return combine_stand_ins(self._notes, "item", operator.getitem, self, key)
 
     def __call__(self, *given: Any) -> StandIn:
-        return together(self._notes, "call", _call, self, *given)
+        return combine_stand_ins(self._notes, "call", _call_template_function, self, *given)
 
     # --- questions
 
     def _asked(self, words: Hashable, answer: Callable[[Any], Any]) -> Any:
         found = answer(self._value)
-        self._notes.note(Question(self._number, words, answer), found)
+        self._notes.note(TemplateQuestion(self._number, words, answer), found)
         return found
 
     def _compared(self, words: str, do: Callable[[Any, Any], bool], other: Any) -> bool:
         if isinstance(other, StandIn):
             numbers = self._number, other._number
-            found, answer = do(self._value, other._value), partial(_do, do, numbers)
-            self._notes.note(Question(0, (words, *numbers), answer, numbers), found)
+            found, answer = do(self._value, other._value), partial(_apply_stand_in_operation, do, numbers)
+            self._notes.note(TemplateQuestion(0, (words, *numbers), answer, numbers), found)
             return found
-        return bool(self._asked((words, *_words(other)), partial(_flipped, do, other)))
+        return bool(
+            self._asked((words, *_build_constant_key(other)), partial(_apply_swapped_operands, do, other))
+        )
 
     def is_none(self) -> bool:
         """Answer Jinja's test `none`."""
@@ -153,13 +157,13 @@ class StandIn:
 
     def __iter__(self) -> Iterator[Any]:
         if not isinstance(self._value, tuple | list):
-            raise UnforeseenError(f"went through a {type(self._value).__name__}")
-        found = self._asked("names", _names)
+            raise UnforeseenUseError(f"went through a {type(self._value).__name__}")
+        found = self._asked("names", _find_pair_names_or_count)
         if isinstance(found, int):
             return iter(
                 [self._further(("entry", index), operator.itemgetter(index)) for index in range(found)]
             )
-        pairs = [(name, partial(_second, index)) for index, name in enumerate(found)]
+        pairs = [(name, partial(_read_pair_value, index)) for index, name in enumerate(found)]
         return iter([(name, self._further(("pair", *find.args), find)) for name, find in pairs])
 
     # --- what is printed
@@ -173,39 +177,43 @@ class StandIn:
         return self.marker("s")
 
 
-def together(notes: Notes, words: Hashable, do: Callable[..., Any], *given: Any) -> StandIn:
+def combine_stand_ins(notes: TemplateNotes, words: Hashable, do: Callable[..., Any], *given: Any) -> StandIn:
     """Return the stand-in for the result of `do` on these values, which are stand-ins or constants."""
     notes.check()
     if not all(one._notes is notes for one in given if isinstance(one, StandIn)):
-        raise UnforeseenError("a macro used more than its arguments")
+        raise UnforeseenUseError("a macro used more than its arguments")
     others = tuple(one._number for one in given if isinstance(one, StandIn))
-    find = _doing(do, tuple(one._number if isinstance(one, StandIn) else _Constant(one) for one in given))
-    named = tuple(one._number if isinstance(one, StandIn) else _words(one) for one in given)
+    find = _bind_stand_in_operation(
+        do, tuple(one._number if isinstance(one, StandIn) else _Constant(one) for one in given)
+    )
+    named = tuple(one._number if isinstance(one, StandIn) else _build_constant_key(one) for one in given)
     number = notes.study.number(0, (words, *named), find, others)
     return StandIn(notes, number, do(*[one._value if isinstance(one, StandIn) else one for one in given]))
 
 
-def as_one(notes: Notes, given: Any) -> Any:
+def merge_stand_ins(notes: TemplateNotes, given: Any) -> Any:
     """Return a list of stand-ins and constants as one stand-in, and anything else unchanged."""
-    return together(notes, "list", _listed, *given) if type(given) is list else given
+    return combine_stand_ins(notes, "list", _build_value_list, *given) if type(given) is list else given
 
 
 class _Constant(NamedTuple):
     value: Any
 
 
-def _words(constant: Any) -> tuple[type, Any]:
+def _build_constant_key(constant: Any) -> tuple[type, Any]:
     """Return a constant of a template with its type, because constants of different types may be equal.
 
     Raises UnforeseenError for a constant of another kind than text, whole number, boolean and None.
     """
     if constant is not None and type(constant) not in (str, int, bool):
-        raise UnforeseenError(f"used {constant!r}")
+        raise UnforeseenUseError(f"used {constant!r}")
     return type(constant), constant
 
 
-def _doing(do: Callable[..., Any], given: tuple[int | _Constant, ...]) -> Callable[[list[Any]], Any]:
-    """Return `_do` for these values as a function of what is known of a run."""
+def _bind_stand_in_operation(
+    do: Callable[..., Any], given: tuple[int | _Constant, ...]
+) -> Callable[[list[Any]], Any]:
+    """Return `_apply_stand_in_operation` for these values as a function of what is known of a run."""
     match given:
         case (int(one),):
             return lambda known: do(known[one])
@@ -213,22 +221,24 @@ def _doing(do: Callable[..., Any], given: tuple[int | _Constant, ...]) -> Callab
             return lambda known: do(known[one], known[other])
         case (int(one), _Constant(value)):
             return lambda known: do(known[one], value)
-    return partial(_do, do, given)
+    return partial(_apply_stand_in_operation, do, given)
 
 
-def _do(do: Callable[..., Any], given: tuple[int | _Constant, ...], known: list[Any]) -> Any:
+def _apply_stand_in_operation(
+    do: Callable[..., Any], given: tuple[int | _Constant, ...], known: list[Any]
+) -> Any:
     return do(*[known[one] if isinstance(one, int) else one.value for one in given])
 
 
-def _flipped(do: Callable[[Any, Any], Any], other: Any, value: Any) -> Any:
+def _apply_swapped_operands(do: Callable[[Any, Any], Any], other: Any, value: Any) -> Any:
     return do(value, other)
 
 
-def _call(function: Callable[..., Any], *given: Any) -> Any:
+def _call_template_function(function: Callable[..., Any], *given: Any) -> Any:
     return function(*given)
 
 
-def _listed(*given: Any) -> list[Any]:
+def _build_value_list(*given: Any) -> list[Any]:
     return list(given)
 
 
@@ -236,7 +246,7 @@ def _is_none(value: Any) -> bool:
     return value is None
 
 
-def _names(values: tuple[Any, ...] | list[Any]) -> tuple[str, ...] | int:
+def _find_pair_names_or_count(values: tuple[Any, ...] | list[Any]) -> tuple[str, ...] | int:
     """Return the first parts of pairs, which become keys, or the number of entries if they are no pairs."""
     for one in values:
         if type(one) is not tuple or len(one) != 2 or type(one[0]) is not str:
@@ -244,5 +254,5 @@ def _names(values: tuple[Any, ...] | list[Any]) -> tuple[str, ...] | int:
     return tuple([name for name, _ in values])
 
 
-def _second(index: int, pairs: Any) -> Any:
+def _read_pair_value(index: int, pairs: Any) -> Any:
     return pairs[index][1]

@@ -21,19 +21,19 @@ from jinja2.compiler import CodeGenerator, Frame
 from markupsafe import Markup
 
 from gangplan.errors import InternalError
-from gangplan.objects import scalar
+from gangplan.objects import format_scalar
 
-FOLDER = Path(__file__).parent / "templates"
+TEMPLATES_FOLDER = Path(__file__).parent / "templates"
 
 
-def printed(value: Any) -> str:
+def format_expression(value: Any) -> str:
     """Return what `{{ value }}` prints: the output of a macro as it is, anything else as one safe scalar."""
     if type(value) is str:
-        return scalar(value)
+        return format_scalar(value)
     if isinstance(value, Markup):
         return value
     canonical = getattr(value, "canonical", None)
-    return scalar(canonical() if canonical else value)
+    return format_scalar(canonical() if canonical else value)
 
 
 class _Printing(CodeGenerator):
@@ -50,7 +50,7 @@ class _YamlEnvironment(Environment):
     code_generator_class = _Printing
 
 
-def _indent(block: Markup, width: int) -> Markup:
+def _indent_macro_output(block: Markup, width: int) -> Markup:
     """Indent all lines of a macro's output but the first. Raises TypeError for anything else."""
     if not isinstance(block, Markup):
         raise TypeError("indent is for the output of macros")
@@ -67,7 +67,7 @@ class _Compiled(BytecodeCache):
     def __init__(self, environment: str) -> None:
         # What the compiled code depends on: this file's code generator and filters, and jinja's compiler.
         self._makers = f"{environment} {jinja2.__version__} {Path(__file__).read_text(encoding='utf-8')}"
-        self._folder = Path(cache_from_source(str(FOLDER / "template.py"))).parent
+        self._folder = Path(cache_from_source(str(TEMPLATES_FOLDER / "template.py"))).parent
 
     def get_cache_key(self, name: str, filename: str | Path | None = None) -> str:
         """Return the name of the cache file of a template."""
@@ -97,14 +97,15 @@ class _Compiled(BytecodeCache):
 
 
 @cache
-def _environment() -> Environment:
-    return yaml_environment(printed)
+def _build_object_environment() -> Environment:
+    return build_yaml_environment(format_expression)
 
 
-def yaml_environment(finalize: Callable[[Any], str]) -> Environment:
-    """Return the environment of YAML templates. `finalize` prints values, and constants as `printed` does."""
+def build_yaml_environment(finalize: Callable[[Any], str]) -> Environment:
+    """Return the environment of YAML templates. `finalize` prints values, and constants as
+    `format_expression` does."""
     environment = _YamlEnvironment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(TEMPLATES_FOLDER),
         bytecode_cache=_Compiled("yaml"),
         undefined=StrictUndefined,
         autoescape=True,  # makes macros return Markup, so that their output is not quoted twice
@@ -114,14 +115,14 @@ def yaml_environment(finalize: Callable[[Any], str]) -> Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    environment.filters["indent"] = _indent  # five times faster than jinja's own on Markup
+    environment.filters["indent"] = _indent_macro_output  # five times faster than jinja's own on Markup
     return environment
 
 
 @cache
-def _script_environment() -> Environment:
+def _build_script_environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(TEMPLATES_FOLDER),
         bytecode_cache=_Compiled("script"),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -135,15 +136,15 @@ def _script_environment() -> Environment:
 
 def render_yaml(name: str, values: dict[str, Any]) -> str:
     """Render a YAML template. Raises InternalError with the template's line on a mistake in it."""
-    return _render(_environment(), name, values)
+    return _render_template_file(_build_object_environment(), name, values)
 
 
 def render_script(name: str, values: dict[str, Any]) -> str:
     """Render a shell template; every value is quoted for the shell. Raises InternalError as `render_yaml`."""
-    return _render(_script_environment(), name, values)
+    return _render_template_file(_build_script_environment(), name, values)
 
 
-def _render(environment: Environment, name: str, values: dict[str, Any]) -> str:
+def _render_template_file(environment: Environment, name: str, values: dict[str, Any]) -> str:
     try:
         return environment.get_template(name).render(values)
     except TemplateError as error:

@@ -24,7 +24,7 @@ from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WaiverFile
 
 # The prefix of labels whose objects the bindings of policies skip; specs may not set labels of gangplan.dev/.
-MARK = "gangplan.dev/waived-"
+WAIVED_PREFIX = "gangplan.dev/waived-"
 
 Waivers = Sequence[WaiverFile]
 
@@ -61,8 +61,8 @@ def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> l
     if not waivers:
         return list(findings)
     return [
-        replace(one, waiver=_waived(found))
-        if one.waiver is None and (found := covering(waivers, one.rule, subject)) is not None
+        replace(one, waiver=_build_waived_record(found))
+        if one.waiver is None and (found := find_covering_waiver(waivers, one.rule, subject)) is not None
         else one
         for one in findings
     ]
@@ -70,10 +70,14 @@ def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> l
 
 def excuse_by_file(findings: Iterable[Finding], waivers: Waivers) -> list[Finding]:
     """Excuse findings about files of the platform and of teams, each for the cluster or team of its file."""
-    return [one for finding in findings for one in excuse([finding], waivers, _owner(finding.where.file))]
+    return [
+        one
+        for finding in findings
+        for one in excuse([finding], waivers, _find_file_subject(finding.where.file))
+    ]
 
 
-def excuse_standing(
+def excuse_cluster_objects(
     findings: Iterable[Finding], waivers: Waivers, cluster: str, owners: Mapping[str, str]
 ) -> list[Finding]:
     """Excuse findings about the platform and tenant objects of a cluster; `owners` are teams by namespace."""
@@ -86,62 +90,62 @@ def excuse_standing(
     return [one for finding in findings for one in excuse([finding], waivers, subject(finding))]
 
 
-def _owner(file: str) -> Subject:
+def _find_file_subject(file: str) -> Subject:
     top, name, *rest = [*file.split("/"), "", ""]
     if top == "overlays" and rest[0]:
         return Subject(cluster=name)
     return Subject(team=name) if top == "specs" and rest[0] == "team.yaml" else Subject()
 
 
-def marks(waivers: Waivers, subject: Subject) -> tuple[str, ...]:
+def list_waived_policies(waivers: Waivers, subject: Subject) -> tuple[str, ...]:
     """Return the policies that are waived for the whole subject, sorted."""
     wanted = {policy for one in waivers for policy in one.policies}
-    return tuple(sorted(str(rule) for rule in wanted if covering(waivers, rule, subject)))
+    return tuple(sorted(str(rule) for rule in wanted if find_covering_waiver(waivers, rule, subject)))
 
 
-def mark_labels(policies: Iterable[str]) -> dict[str, str]:
+def build_mark_labels(policies: Iterable[str]) -> dict[str, str]:
     """Return the labels of an object for which these policies are waived."""
-    return {f"{MARK}{policy}": "true" for policy in policies}
+    return {f"{WAIVED_PREFIX}{policy}": "true" for policy in policies}
 
 
-def unmarked(body: Body, policies: Collection[str]) -> Body:
+def remove_marks(body: Body, policies: Collection[str]) -> Body:
     """Return a copy of an object without these marks in any labels, or the object itself if it has none.
 
     So a policy is judged as if nothing were waived, and its findings can be shown with their waivers.
     """
-    if not policies or MARK not in repr(body):
+    if not policies or WAIVED_PREFIX not in repr(body):
         return body
     bare = copy.deepcopy(body)
-    _strip(bare, {f"{MARK}{policy}" for policy in policies})
+    _remove_waiver_labels(bare, {f"{WAIVED_PREFIX}{policy}" for policy in policies})
     return bare
 
 
-def _strip(value: Any, labels: set[str]) -> None:
+def _remove_waiver_labels(value: Any, labels: set[str]) -> None:
     if isinstance(value, dict):
         found = value.get("labels")
         if isinstance(found, dict):
             for label in labels & found.keys():
                 del found[label]
         for inner in value.values():
-            _strip(inner, labels)
+            _remove_waiver_labels(inner, labels)
     elif isinstance(value, list):
         for inner in value:
-            _strip(inner, labels)
+            _remove_waiver_labels(inner, labels)
 
 
-def covering(waivers: Waivers, rule: Rule, subject: Subject) -> WaiverFile | None:
+def find_covering_waiver(waivers: Waivers, rule: Rule, subject: Subject) -> WaiverFile | None:
     """Return the waiver that covers a rule for a subject, if any; of several, the one that expires last."""
     if not rule.may_be_waived:
         return None
     same = {rule, *rule.formerly, *rule.told_by}
-    fitting = [one for one in waivers if one.spec.rule in same and _covers(one.spec, subject)]
+    fitting = [one for one in waivers if one.spec.rule in same and _is_subject_waived(one.spec, subject)]
     return max(fitting, key=lambda one: (one.spec.expires, one.name), default=None)
 
 
-def _covers(waiver: Waiver, subject: Subject) -> bool:
+def _is_subject_waived(waiver: Waiver, subject: Subject) -> bool:
     scope = waiver.scope
     pairs = ((scope.cluster, subject.cluster), (scope.team, subject.team), (scope.job, subject.job))
-    if any(wanted is not None and not _fits(name, wanted) for wanted, name in pairs):
+    if any(wanted is not None and not _matches_scope_pattern(name, wanted) for wanted, name in pairs):
         return False
     if waiver.limit is None:
         return True
@@ -153,10 +157,10 @@ def _covers(waiver: Waiver, subject: Subject) -> bool:
     )
 
 
-def _fits(name: str, pattern: str) -> bool:
+def _matches_scope_pattern(name: str, pattern: str) -> bool:
     return bool(name) and fnmatch.fnmatchcase(name, pattern)
 
 
-def _waived(file: WaiverFile) -> Waived:
+def _build_waived_record(file: WaiverFile) -> Waived:
     spec = file.spec
     return Waived(file.where, spec.expires, " ".join(spec.reason.split()), spec.approver.strip())

@@ -26,33 +26,34 @@ from gangplan.rules.core import (
 )
 from gangplan.rules.specs import CLAIM_UNKNOWN, CLUSTER_UNKNOWN
 from gangplan.rules.teams import TEAM_UNKNOWN
-from gangplan.source import Document, load_file, unplain
-from gangplan.source.plain import Plain
+from gangplan.source import Document, find_special_files, load_file
+from gangplan.source.plain import PlainFolders
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.crd_files import load_crds
-from gangplan.spec.declare import known_or_new
-from gangplan.spec.digest import digest_of
+from gangplan.spec.declare import suggest_known_or_new
+from gangplan.spec.digest import compute_spec_digest
 from gangplan.spec.files import read_files
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.listing import folders, list_specs, which_team
-from gangplan.spec.load import M, parse
-from gangplan.spec.near import nearest as nearest
+from gangplan.spec.listing import list_specs, list_visible_folders, suggest_team
+from gangplan.spec.load import ModelType, parse_document
+from gangplan.spec.near import suggest_nearest as suggest_nearest
 from gangplan.spec.root import OVERLAYS as OVERLAYS
+from gangplan.spec.root import RENDERED as RENDERED
 from gangplan.spec.root import SPECS as SPECS
 from gangplan.spec.root import find_root as find_root
-from gangplan.spec.sorts import sorts_of
+from gangplan.spec.sorts import sort_spec_files
 from gangplan.spec.team import Team
 from gangplan.spec.waiver_files import WaiverFile, load_waivers
 
 if TYPE_CHECKING:
     from gangplan.model.trial import FromTemplate
     from gangplan.spec.sweep_files import SweepFile as SweepFile
-    from gangplan.spec.templates import Templates
+    from gangplan.spec.templates import TemplateSet
 
 # The folders that people write and gangplan reads.
-READ = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates")
-CATALOG, RENDERED = "images/catalog.yaml", "rendered"
+READ_FOLDERS = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates")
+CATALOG = "images/catalog.yaml"
 # The fields of a spec that uses a template.
 OF_TEMPLATES = frozenset({"template", "parameters"})
 
@@ -118,7 +119,7 @@ class Workspace:
     catalog_document: Document | None = None
     spec_files: tuple[SpecFile, ...] = ()
     sweeps: Mapping[str, SweepFile] = field(default_factory=dict)  # of the spec files, those that are sweeps
-    templates: Templates | None = None  # None if there are none
+    templates: TemplateSet | None = None  # None if there are none
     unread: frozenset[str] = frozenset()  # clusters whose file could not be read
     waivers: tuple[WaiverFile, ...] = ()
     crds: CrdFiles = NO_CRDS  # for all clusters
@@ -144,24 +145,24 @@ class Workspace:
         return tuple(sorted(one.mark for one in self.sweeps.values()))
 
 
-def load_workspace(root: Path, unswept: Collection[str] = (), plain: Plain = {}) -> Workspace:  # noqa: B006  never changed
+def load_workspace(root: Path, unswept: Collection[str] = (), plain: PlainFolders = {}) -> Workspace:  # noqa: B006  never changed
     """Read everything but the specs, which are only listed. Findings never raise.
 
     Folders in `unswept` have no sweep, and the contents of those in `plain` are known. If there is anything
     but plain files and folders, only that is reported and nothing is read.
     """
-    refused = unplain(root, READ, plain)
+    refused = find_special_files(root, READ_FOLDERS, plain)
     if refused:
         return Workspace(root, findings=tuple(refused), is_refused=True)
     findings: list[Finding] = []
     clusters = _load_clusters(root, findings)
     teams = _load_teams(root, findings)
     catalog, catalog_document = _load_catalog(root, findings)
-    every = list_specs(root, SPECS, folders(root / SPECS), findings, plain)
-    listed, sweeps, templates = sorts_of(root, every, unswept, findings)
+    every = list_specs(root, SPECS, list_visible_folders(root / SPECS), findings, plain)
+    listed, sweeps, templates = sort_spec_files(root, every, unswept, findings)
     # A file that cannot be read is reported once, not again wherever it is named.
-    known = set(folders(root / OVERLAYS))
-    _check_references(clusters, teams, known, set(folders(root / SPECS)), findings)
+    known = set(list_visible_folders(root / OVERLAYS))
+    _check_references(clusters, teams, known, set(list_visible_folders(root / SPECS)), findings)
     rulebook = load_rulebook(root)
     waivers = load_waivers(root, rulebook, findings)
     crds, own = load_crds(root, clusters, findings)
@@ -187,7 +188,7 @@ def load_workspace(root: Path, unswept: Collection[str] = (), plain: Plain = {})
 
 
 def load_spec(
-    root: Path, source: SpecFile, templates: Templates | None = None
+    root: Path, source: SpecFile, templates: TemplateSet | None = None
 ) -> tuple[Spec | None, list[Finding]]:
     """Read one spec file, and apply the template that it names, if any."""
     document, findings = load_file(root / source.file, source.file)
@@ -195,12 +196,12 @@ def load_spec(
         return None, findings
     made_from = None
     if isinstance(document.value, dict) and not OF_TEMPLATES.isdisjoint(document.value):
-        from gangplan.spec.templates import by_template  # few specs name one
+        from gangplan.spec.templates import apply_template  # few specs name one
 
-        document, made_from, findings = by_template(templates, source.team, document)
+        document, made_from, findings = apply_template(templates, source.team, document)
         if document is None:
             return None, findings
-    spec, more = parse(TrainingJob, document)
+    spec, more = parse_document(TrainingJob, document)
     findings = [*findings, *more]
     if spec is None or findings:
         return None, findings
@@ -212,30 +213,32 @@ def load_spec(
     files, findings = read_files(root, source.file, spec.files, document) if spec.files else ({}, [])
     if findings:
         return None, findings
-    return Spec(source, spec, document, digest_of(spec, files), files, template=made_from), findings
+    return Spec(source, spec, document, compute_spec_digest(spec, files), files, template=made_from), findings
 
 
-def _read(root: Path, file: str, model: type[M], findings: list[Finding]) -> tuple[M, Document] | None:
+def _read_workspace_file(
+    root: Path, file: str, model: type[ModelType], findings: list[Finding]
+) -> tuple[ModelType, Document] | None:
     document, found = load_file(root / file, file)
     findings.extend(found)
     if document is None:
         return None
-    value, found = parse(model, document)
+    value, found = parse_document(model, document)
     findings.extend(found)
     return None if value is None else (value, document)
 
 
 def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile]:
     clusters: dict[str, ClusterFile] = {}
-    for name in folders(root / OVERLAYS):
+    for name in list_visible_folders(root / OVERLAYS):
         file = f"{OVERLAYS}/{name}/cluster.yaml"
         if not os.path.lexists(root / file):
             message = f"overlays/{name}/ has no cluster.yaml"
             help = "Create it (gangplan explain Cluster lists its fields), or remove the folder."
             findings.append(Finding(FILE_UNREADABLE, Location(file), message, help))
             continue
-        read = _read(root, file, Cluster, findings)
-        if read and _own_name(read[0].name, name, read[1], findings):
+        read = _read_workspace_file(root, file, Cluster, findings)
+        if read and _check_folder_name(read[0].name, name, read[1], findings):
             clusters[name] = ClusterFile(name, read[0], read[1])
     if not clusters and not findings:
         help = "Create one: gangplan new cluster NAME."
@@ -245,14 +248,14 @@ def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile
 
 def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
     teams: dict[str, TeamFile] = {}
-    for name in folders(root / SPECS):
+    for name in list_visible_folders(root / SPECS):
         file = f"{SPECS}/{name}/team.yaml"
         if not os.path.lexists(root / file):
-            message, help = f"specs/{name}/ has no team.yaml", which_team(root, name)
+            message, help = f"specs/{name}/ has no team.yaml", suggest_team(root, name)
             findings.append(Finding(TEAM_MISSING, Location(file), message, help))
             continue
-        read = _read(root, file, Team, findings)
-        if read and _own_name(read[0].name, name, read[1], findings):
+        read = _read_workspace_file(root, file, Team, findings)
+        if read and _check_folder_name(read[0].name, name, read[1], findings):
             teams[name] = TeamFile(name, read[0], read[1])
     return teams
 
@@ -262,11 +265,11 @@ def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | N
         message, help = "there is no image catalog", f"Add {CATALOG}."
         findings.append(Finding(CATALOG_MISSING, Location(CATALOG), message, help))
         return None, None
-    read = _read(root, CATALOG, ImageCatalog, findings)
+    read = _read_workspace_file(root, CATALOG, ImageCatalog, findings)
     return read if read else (None, None)
 
 
-def _own_name(written: str | None, folder: str, document: Document, findings: list[Finding]) -> bool:
+def _check_folder_name(written: str | None, folder: str, document: Document, findings: list[Finding]) -> bool:
     if written is None or written == folder:
         return True
     message, help = f"name is '{written}', but the folder is '{folder}'", f"Write name: {folder}."
@@ -287,16 +290,16 @@ def _check_references(
             if name not in known_teams:
                 where = cluster.document.where(("teams", name), key=True)
                 message = f"team '{name}' has no specs/{name}/team.yaml"
-                help = known_or_new("team", name, known_teams)
+                help = suggest_known_or_new("team", name, known_teams)
                 findings.append(Finding(TEAM_UNKNOWN, where, message, help))
     for team in teams.values():
         for path, name in team.spec.named_clusters:
             if name not in known_clusters:
                 message = f"cluster '{name}' is not declared in overlays/"
-                help = known_or_new("cluster", name, known_clusters)
+                help = suggest_known_or_new("cluster", name, known_clusters)
                 findings.append(Finding(CLUSTER_UNKNOWN, team.document.where(path), message, help))
         for name, connection in team.spec.connections.items():
             if connection.claim is not None and connection.claim not in team.spec.claims:
                 where, wanted = team.document.where(("connections", name, "claim")), connection.claim
-                help = known_or_new("claim", wanted, team.spec.claims, team.document.file)
+                help = suggest_known_or_new("claim", wanted, team.spec.claims, team.document.file)
                 findings.append(Finding(CLAIM_UNKNOWN, where, f"claim '{wanted}' is not declared", help))

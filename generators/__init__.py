@@ -7,114 +7,124 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gangplan.generators.alerts import alerts
-from gangplan.generators.common import Writer, objects_of
-from gangplan.generators.dashboards import dashboards
-from gangplan.generators.files import run_files
-from gangplan.generators.kueue import admission_checks, cluster_queues, cohorts, flavors, topology
-from gangplan.generators.mpijob import mpi_job
-from gangplan.generators.network import network_policies
-from gangplan.generators.priorities import priorities
-from gangplan.generators.roles import roles
-from gangplan.generators.runtime import training_runtime
-from gangplan.generators.tenants import (
-    access,
-    claims,
-    isolation,
-    local_queues,
-    namespace,
-    persistent_volumes,
-    quota,
-    secrets,
-    service_account,
+from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.common import TemplateRenderer, render_to_objects
+from gangplan.generators.dashboards import generate_dashboards
+from gangplan.generators.files import generate_run_files
+from gangplan.generators.kueue import (
+    generate_admission_checks,
+    generate_cluster_queues,
+    generate_cohorts,
+    generate_flavors,
+    generate_topology,
 )
-from gangplan.generators.trainjob import train_job
+from gangplan.generators.mpijob import generate_mpi_job
+from gangplan.generators.network import generate_network_policies
+from gangplan.generators.priorities import generate_priority_classes
+from gangplan.generators.roles import generate_cluster_roles
+from gangplan.generators.runtime import generate_training_runtime
+from gangplan.generators.tenants import (
+    generate_claims,
+    generate_external_secrets,
+    generate_isolation,
+    generate_local_queues,
+    generate_namespace,
+    generate_persistent_volumes,
+    generate_quota,
+    generate_role_bindings,
+    generate_service_account,
+)
+from gangplan.generators.trainjob import generate_train_job
 from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body
-from gangplan.plan import Unit
+from gangplan.plan import RunPlan
 
 
-def _schedule(unit: Unit, write: Writer) -> list[Body]:
+def _generate_schedule_objects(unit: RunPlan, write: TemplateRenderer) -> list[Body]:
     """Return the CronJob of a scheduled run; few jobs have a schedule."""
     if not unit.job.is_dated:
         return []
-    from gangplan.generators.schedules import cron_job
+    from gangplan.generators.schedules import generate_cron_job
 
-    return cron_job(unit, write)
+    return generate_cron_job(unit, write)
 
 
-def _waiting(unit: Unit, write: Writer) -> list[Body]:
+def _generate_waiting_objects(unit: RunPlan, write: TemplateRenderer) -> list[Body]:
     """Return the Job that creates the run once the runs before it are complete; few runs have one."""
     if unit.job.after is None:
         return []
-    from gangplan.generators.after import waiting_job
+    from gangplan.generators.after import generate_waiting_job
 
-    return waiting_job(unit, write)
+    return generate_waiting_job(unit, write)
 
 
-def _scheduler(tenant: Tenant) -> list[Body]:
+def _generate_scheduler_objects(tenant: Tenant) -> list[Body]:
     """Return the account that schedules use, if the cluster has any schedules."""
     if not tenant.schedules:
         return []
-    from gangplan.generators.schedules import scheduler
+    from gangplan.generators.schedules import generate_scheduler_access
 
-    return scheduler(tenant)
+    return generate_scheduler_access(tenant)
 
 
 # Generators by the name of the backend, in the order in which their objects must be applied: the runtime
 # before the job that names it (Trainer's webhook refuses the other order), the network policy before pods.
-RunGenerator = Callable[[Unit, Writer], list[Body]]
+RunGenerator = Callable[[RunPlan, TemplateRenderer], list[Body]]
 RUN_GENERATORS: dict[str, Mapping[str, RunGenerator]] = {
     TRAINJOB.name: {
-        "network": network_policies,
-        "files": run_files,
-        "runtime": training_runtime,
-        "trainjob": train_job,
-        "schedule": _schedule,
-        "after": _waiting,
+        "network": generate_network_policies,
+        "files": generate_run_files,
+        "runtime": generate_training_runtime,
+        "trainjob": generate_train_job,
+        "schedule": _generate_schedule_objects,
+        "after": _generate_waiting_objects,
     },
     # An MPIJob contains its pods, so there is no runtime.
-    MPIJOB.name: {"network": network_policies, "files": run_files, "mpijob": mpi_job},
+    MPIJOB.name: {
+        "network": generate_network_policies,
+        "files": generate_run_files,
+        "mpijob": generate_mpi_job,
+    },
 }
 TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
-    "namespace": namespace,
-    "quota": quota,
-    "isolation": isolation,
-    "serviceaccount": service_account,
-    "access": access,
-    "secrets": secrets,
-    "volumes": persistent_volumes,
-    "claims": claims,
-    "localqueue": local_queues,
-    "scheduler": _scheduler,
+    "namespace": generate_namespace,
+    "quota": generate_quota,
+    "isolation": generate_isolation,
+    "serviceaccount": generate_service_account,
+    "access": generate_role_bindings,
+    "secrets": generate_external_secrets,
+    "volumes": generate_persistent_volumes,
+    "claims": generate_claims,
+    "localqueue": generate_local_queues,
+    "scheduler": _generate_scheduler_objects,
 }
 # Generators by the file in platform/. Permissions, priorities and queues of teams change independently.
 PLATFORM_GENERATORS: dict[str, Mapping[str, Callable[[Site], list[Body]]]] = {
-    "roles": {"roles": roles},
-    "priorities": {"priorities": priorities},
+    "roles": {"roles": generate_cluster_roles},
+    "priorities": {"priorities": generate_priority_classes},
     "queues": {
-        "topology": topology,
-        "flavors": flavors,
-        "cohorts": cohorts,
-        "admission-checks": admission_checks,
-        "cluster-queues": cluster_queues,
+        "topology": generate_topology,
+        "flavors": generate_flavors,
+        "cohorts": generate_cohorts,
+        "admission-checks": generate_admission_checks,
+        "cluster-queues": generate_cluster_queues,
     },
-    "alerts": {"alerts": alerts},
-    "dashboards": {"dashboards": dashboards},
+    "alerts": {"alerts": generate_alerts},
+    "dashboards": {"dashboards": generate_dashboards},
 }
 
 
-def run_objects(unit: Unit, write: Writer = objects_of) -> list[Body]:
+def generate_run_objects(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return all objects of a run in the order in which they must be applied; `write` renders templates."""
     return [body for generate in RUN_GENERATORS[unit.job.made_of].values() for body in generate(unit, write)]
 
 
-def tenant_objects(tenant: Tenant) -> list[Body]:
+def generate_tenant_objects(tenant: Tenant) -> list[Body]:
     """Return all objects that a team needs on a cluster, in the order in which they must be applied."""
     return [body for generate in TENANT_GENERATORS.values() for body in generate(tenant)]
 
 
-def platform_objects(site: Site, file: str) -> list[Body]:
+def generate_platform_objects(site: Site, file: str) -> list[Body]:
     """Return the objects of one file of a cluster's platform, in the order in which they must be applied."""
     return [body for generate in PLATFORM_GENERATORS[file].values() for body in generate(site)]

@@ -8,22 +8,28 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from gangplan.generators.beside import text_of
+from gangplan.generators.beside import render_script_text
 from gangplan.generators.common import (
-    PREFIX,
-    Writer,
-    literal,
-    objects_of,
-    run_annotations,
-    run_labels,
+    LABEL_PREFIX,
+    TemplateRenderer,
+    build_run_labels,
+    build_run_object_annotations,
+    escape_kubelet_text,
+    render_to_objects,
 )
 from gangplan.generators.runtime import GRACE_MARGIN_S
-from gangplan.generators.schedules import scheduled
+from gangplan.generators.schedules import wrap_scheduled_run
 from gangplan.model import syncing
-from gangplan.model.schedule import ACCOUNT, CPU, MEMORY, MOUNT, PAUSE_S
+from gangplan.model.schedule import (
+    CHECK_PAUSE_S,
+    CREATOR_CPU,
+    CREATOR_MEMORY,
+    SCHEDULER_ACCOUNT,
+    TEMPLATE_MOUNT,
+)
 from gangplan.objects import Body, dump
-from gangplan.plan import Unit
-from gangplan.plan.names import PLACEHOLDER
+from gangplan.plan import RunPlan
+from gangplan.plan.names import HASH_PLACEHOLDER
 
 KIND = "Job"
 # The exit code when a run is not created because a run before it failed.
@@ -36,27 +42,35 @@ _FIRST = 4
 _DIGEST = 6
 
 
-def script_of() -> str:
+def render_wait_script() -> str:
     """Return the script, for a Job and for the steps of a pipeline."""
-    return text_of("launch/after.sh.j2", {"ended": ENDED})
+    return render_script_text("launch/after.sh.j2", {"ended": ENDED})
 
 
 def stand_in(job: str) -> str:
     """Return the placeholder for the names of a job's runs, which are not known yet."""
-    return f"{job}-{PLACEHOLDER}"
+    return f"{job}-{HASH_PLACEHOLDER}"
 
 
-def waiting_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
+def generate_waiting_job(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return the Job that waits, or nothing if a pipeline does the waiting."""
     job, after = unit.job, unit.job.after
     if after is None or after.engine != "job":
         return []
-    labels = dict(run_labels(unit))
+    labels = dict(build_run_labels(unit))
     # Its pod is not a pod of the run: the run's policies and affinities must not select it.
-    own = {key: value for key, value in labels.items() if key not in (f"{PREFIX}run", f"{PREFIX}job")}
-    pod = {**own, f"{PREFIX}role": "scheduler", "sidecar.istio.io/inject": "false"}
-    guards = syncing.of_run()
-    words = [MOUNT, unit.run_name, "leave", str(PAUSE_S), *(stand_in(one.name) for one in after.jobs)]
+    own = {
+        key: value for key, value in labels.items() if key not in (f"{LABEL_PREFIX}run", f"{LABEL_PREFIX}job")
+    }
+    pod = {**own, f"{LABEL_PREFIX}role": "scheduler", "sidecar.istio.io/inject": "false"}
+    guards = syncing.build_run_sync_annotations()
+    words = [
+        TEMPLATE_MOUNT,
+        unit.run_name,
+        "leave",
+        str(CHECK_PAUSE_S),
+        *(stand_in(one.name) for one in after.jobs),
+    ]
     openshift = job.platform.openshift is not None
     return write(
         "pipeline/after.yaml.j2",
@@ -65,32 +79,37 @@ def waiting_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
             "job": job,
             "after": after,
             "labels": tuple(sorted(labels.items())),
-            "annotations": tuple(pair for pair in run_annotations(unit, KIND) if pair[0] not in guards),
+            "annotations": tuple(
+                pair for pair in build_run_object_annotations(unit, KIND) if pair[0] not in guards
+            ),
             "pod_labels": tuple(sorted(pod.items())),
             "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
-            "account": ACCOUNT,
-            "script": literal(script_of()),
+            "account": SCHEDULER_ACCOUNT,
+            "script": escape_kubelet_text(render_wait_script()),
             "words": tuple(words),
             "template": f"{unit.run_name}-template",
             "retries": RETRIES,
             "ended": ENDED,
             "grace_s": max(GRACE_S, job.grace_s + GRACE_MARGIN_S),
-            "cpu": CPU,
-            "memory": MEMORY,
+            "cpu": CREATOR_CPU,
+            "memory": CREATOR_MEMORY,
             "pool": job.launcher_pool,
         },
     )
 
 
-def held(bodies: Sequence[Body], names: Mapping[str, Sequence[str]]) -> list[Body]:
+def wrap_waiting_run(bodies: Sequence[Body], names: Mapping[str, Sequence[str]]) -> list[Body]:
     """Return the objects of a run as Git keeps them: its template, and a Job with the runs to wait for.
 
     `names` maps each job that the run comes after to the names of its runs.
     """
-    return [_named(body, names) if body["kind"] == KIND else body for body in scheduled(bodies)]
+    return [
+        _fill_waiting_job_names(body, names) if body["kind"] == KIND else body
+        for body in wrap_scheduled_run(bodies)
+    ]
 
 
-def _named(job: Body, names: Mapping[str, Sequence[str]]) -> Body:
+def _fill_waiting_job_names(job: Body, names: Mapping[str, Sequence[str]]) -> Body:
     """Return the Job with the names of runs in its arguments, and a hash of its spec in its name."""
     known = {stand_in(name): runs for name, runs in names.items()}
     template = job["spec"]["template"]

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import lru_cache
 
-from gangplan.generators.common import PLATFORM_PREFIX, PREFIX, Pairs, literal, run_labels
+from gangplan.generators.common import (
+    LABEL_PREFIX,
+    PLATFORM_PREFIX,
+    LabelPairs,
+    build_run_labels,
+    escape_kubelet_text,
+)
 from gangplan.model.exits import LAUNCH_EXITS
 from gangplan.model.job import EnvVar, Job, Resources, TargetPool
 from gangplan.model.pods import GCSFUSE, GCSFUSE_ANNOTATION
 from gangplan.model.quantity import Quantity
-from gangplan.plan import Unit
-from gangplan.plan.environment import container_env
+from gangplan.plan import RunPlan
+from gangplan.plan.environment import build_container_env
 from gangplan.records import dataclass
 from gangplan.template import render_script
 
@@ -30,7 +36,7 @@ class BuiltContainer:
     is_sidecar: bool
 
 
-def containers_of(job: Job) -> list[BuiltContainer]:
+def build_extra_containers(job: Job) -> list[BuiltContainer]:
     """Return the setup and sidecar containers.
 
     In the job's image a shell passes SIGTERM on; another image may have no shell.
@@ -39,11 +45,11 @@ def containers_of(job: Job) -> list[BuiltContainer]:
         BuiltContainer(
             one.name,
             one.image,
-            (*("/bin/sh", "-c", text_of("launch/beside.sh.j2", {}), one.name),)
+            (*("/bin/sh", "-c", render_script_text("launch/beside.sh.j2", {}), one.name),)
             if one.is_own
-            else tuple(map(literal, one.argv)),
-            tuple(map(literal, one.argv)) if one.is_own else (),
-            container_env(job, one),
+            else tuple(map(escape_kubelet_text, one.argv)),
+            tuple(map(escape_kubelet_text, one.argv)) if one.is_own else (),
+            build_container_env(job, one),
             one.cpu,
             one.memory,
             one.is_sidecar,
@@ -52,21 +58,21 @@ def containers_of(job: Job) -> list[BuiltContainer]:
     ]
 
 
-def text_of(template: str, values: dict[str, Hashable]) -> str:
+def render_script_text(template: str, values: dict[str, Hashable]) -> str:
     """Render a script that ends with exactly one line break, which makes YAML show it line by line."""
-    return _rendered(template, tuple(values.items()))
+    return _render_cached_script(template, tuple(values.items()))
 
 
 @lru_cache(maxsize=256)  # a script has counts and waits but no names, so few runs have a script of their own
-def _rendered(template: str, values: tuple[tuple[str, Hashable], ...]) -> str:
+def _render_cached_script(template: str, values: tuple[tuple[str, Hashable], ...]) -> str:
     return render_script(template, {**dict(values), "exits": LAUNCH_EXITS}).rstrip("\n") + "\n"
 
 
-def pod_labels(unit: Unit, role: str) -> Pairs:
+def build_pod_labels(unit: RunPlan, role: str) -> LabelPairs:
     """Return the labels of the pods of one role."""
-    labels = dict(run_labels(unit))
+    labels = dict(build_run_labels(unit))
     labels |= {
-        f"{PREFIX}role": role,
+        f"{LABEL_PREFIX}role": role,
         # A sidecar that outlives the program would keep the run from ever completing (trainer#2794).
         "sidecar.istio.io/inject": "false",
         f"{PLATFORM_PREFIX}mpijob": unit.run_name,
@@ -76,7 +82,7 @@ def pod_labels(unit: Unit, role: str) -> Pairs:
     return tuple(sorted(labels.items()))
 
 
-def pod_annotations(job: Job, role: str) -> Pairs:
+def build_pod_annotations(job: Job, role: str) -> LabelPairs:
     """Return the annotations of the pods of a role, for autoscalers, Kueue, networks and volumes."""
     # Moving a pod of a run to save a node would end the run (Karpenter 1.0: disruption).
     annotations = {
@@ -94,13 +100,13 @@ def pod_annotations(job: Job, role: str) -> Pairs:
             annotations[f"kueue.x-k8s.io/{job.topology[0]}"] = job.topology[1]
         if job.fabric.networks:
             annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(job.fabric.networks)
-    elif job.topology is not None and _pool_of(job, role) == job.worker_pool:
+    elif job.topology is not None and _find_role_pool(job, role) == job.worker_pool:
         # Kueue never admits a pod set without a topology request to a flavor with topology.
         annotations["kueue.x-k8s.io/podset-unconstrained-topology"] = "true"
     return tuple(sorted(annotations.items()))
 
 
-def _pool_of(job: Job, role: str) -> TargetPool:
+def _find_role_pool(job: Job, role: str) -> TargetPool:
     return next((one.pool for one in job.others if one.name == role), job.launcher_pool)
 
 
@@ -113,15 +119,15 @@ class BuiltRole:
     image: str
     resources: Resources
     pool: TargetPool
-    labels: Pairs
-    annotations: Pairs
+    labels: LabelPairs
+    annotations: LabelPairs
     env: tuple[EnvVar, ...]
     command: list[str]
     args: list[str]
     deadline_s: int = 0
 
 
-def restart_policy(job: Job, role: str) -> str:
+def choose_restart_policy(job: Job, role: str) -> str:
     """Return Never, or OnFailure for pods that are kept after a failure.
 
     Steps end before there is a run to look at, so theirs is always Never.
@@ -129,7 +135,7 @@ def restart_policy(job: Job, role: str) -> str:
     return "OnFailure" if job.debug and all(one.name != role for one in job.steps) else "Never"
 
 
-def restarts(job: Job, pods: int) -> int:
+def compute_backoff_limit(job: Job, pods: int) -> int:
     """Return the backoffLimit of a Job: 0, or one more than its pods if debug lets each fail and stay.
 
     A Job whose containers are restarted in place has failed once all restarts reach the limit (Kubernetes

@@ -11,8 +11,8 @@ import json
 import re
 from typing import Any
 
-from gangplan.generators.alerts import object_annotations
-from gangplan.generators.common import objects_of
+from gangplan.generators.alerts import build_alert_annotations
+from gangplan.generators.common import render_to_objects
 from gangplan.model.site import Monitor, Site
 from gangplan.objects import Body
 
@@ -31,14 +31,14 @@ COLOURS = ("green", "orange", "red")
 _LABEL = re.compile(r"\{(\w+)\}")
 
 
-def dashboards(site: Site) -> list[Body]:
+def generate_dashboards(site: Site) -> list[Body]:
     """Return one ConfigMap per dashboard, if the cluster has monitoring."""
     if site.monitor is None:
         return []
-    return [_config_map(site, site.monitor, name) for name in TEMPLATES]
+    return [_build_dashboard_config_map(site, site.monitor, name) for name in TEMPLATES]
 
 
-def _config_map(site: Site, monitor: Monitor, name: str) -> Body:
+def _build_dashboard_config_map(site: Site, monitor: Monitor, name: str) -> Body:
     labels = dict(monitor.dashboard_labels) | {"app.kubernetes.io/managed-by": "gangplan"}
     return {
         "apiVersion": "v1",
@@ -47,7 +47,7 @@ def _config_map(site: Site, monitor: Monitor, name: str) -> Body:
             "name": name,
             "namespace": monitor.namespace,
             "labels": dict(sorted(labels.items())),
-            "annotations": dict(object_annotations(site)),
+            "annotations": dict(build_alert_annotations(site)),
         },
         "data": {f"{name}.json": json.dumps(dashboard(site, name), indent=1, sort_keys=True) + "\n"},
     }
@@ -60,18 +60,23 @@ def dashboard(site: Site, name: str) -> dict[str, Any]:
         "queues": bool(site.queues),
         "has_pending_resources": bool(site.queues) and kueue is not None and kueue.has_pending_metric,
     }
-    (plan,) = objects_of(TEMPLATES[name], values)
+    (plan,) = render_to_objects(TEMPLATES[name], values)
     return {
         "annotations": {"list": []},
         "description": plan["description"],
         "editable": False,
         "graphTooltip": 1,
         "links": [],
-        "panels": _panels(plan["panels"]),
+        "panels": _place_dashboard_panels(plan["panels"]),
         "refresh": "1m",
         "schemaVersion": SCHEMA_VERSION,
         "tags": ["gangplan", "mpijob"],
-        "templating": {"list": [_source_variable(), *(_variable(entry) for entry in plan["variables"])]},
+        "templating": {
+            "list": [
+                _build_datasource_variable(),
+                *(_build_label_variable(entry) for entry in plan["variables"]),
+            ]
+        },
         "time": {"from": f"now-{plan['window']}", "to": "now"},
         "timepicker": {},
         "timezone": "",
@@ -81,7 +86,7 @@ def dashboard(site: Site, name: str) -> dict[str, Any]:
     }
 
 
-def _source_variable() -> dict[str, Any]:
+def _build_datasource_variable() -> dict[str, Any]:
     """Return the variable that chooses the Prometheus: a fixed one would work in one Grafana only."""
     return {
         "current": {},
@@ -98,7 +103,7 @@ def _source_variable() -> dict[str, Any]:
     }
 
 
-def _variable(entry: dict[str, Any]) -> dict[str, Any]:
+def _build_label_variable(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a variable that chooses among the values of a label.
 
     If several values can be chosen, the first choice is all of them.
@@ -124,40 +129,40 @@ def _variable(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _panels(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _place_dashboard_panels(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the panels, placed from left to right as they fit."""
     panels, x, y, tallest = [], 0, 0, 0
     for number, entry in enumerate(entries, 1):
         width, height = entry.get("width", 12), entry.get("height", 8)
         if x + width > WIDTH:
             x, y, tallest = 0, y + tallest, 0
-        panels.append(_panel(entry, number, {"h": height, "w": width, "x": x, "y": y}))
+        panels.append(_build_dashboard_panel(entry, number, {"h": height, "w": width, "x": x, "y": y}))
         x, tallest = x + width, max(tallest, height)
     return panels
 
 
-def _panel(entry: dict[str, Any], number: int, place: dict[str, int]) -> dict[str, Any]:
+def _build_dashboard_panel(entry: dict[str, Any], number: int, place: dict[str, int]) -> dict[str, Any]:
     kind = entry["kind"]
     return {
         "datasource": SOURCE,
         "description": entry["description"],
-        "fieldConfig": {"defaults": _field(entry), "overrides": []},
+        "fieldConfig": {"defaults": _build_panel_field_defaults(entry), "overrides": []},
         "gridPos": place,
         "id": number,
         "options": _OPTIONS[kind],
-        "targets": [_target(query, index, kind) for index, query in enumerate(entry["queries"])],
+        "targets": [_build_panel_query(query, index, kind) for index, query in enumerate(entry["queries"])],
         "title": entry["title"],
         "transformations": _TIDY if kind == "table" else [],
         "type": kind,
     }
 
 
-def _field(entry: dict[str, Any]) -> dict[str, Any]:
+def _build_panel_field_defaults(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the unit, limits and colours of a panel's values."""
     steps = entry.get("steps", [])
     field: dict[str, Any] = {
         "color": {"mode": "thresholds" if entry["kind"] != "timeseries" else "palette-classic"},
-        "custom": _lines(entry) if entry["kind"] == "timeseries" else {},
+        "custom": _build_time_series_style(entry) if entry["kind"] == "timeseries" else {},
         "thresholds": {
             "mode": "absolute",
             "steps": [
@@ -170,7 +175,7 @@ def _field(entry: dict[str, Any]) -> dict[str, Any]:
     return field | {name: entry[name] for name in ("min", "max", "decimals") if name in entry}
 
 
-def _lines(entry: dict[str, Any]) -> dict[str, Any]:
+def _build_time_series_style(entry: dict[str, Any]) -> dict[str, Any]:
     """Return how a time series is drawn; its steps, if any, are dashed lines."""
     return {
         "drawStyle": "line",
@@ -183,7 +188,7 @@ def _lines(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _target(query: dict[str, Any], index: int, kind: str) -> dict[str, Any]:
+def _build_panel_query(query: dict[str, Any], index: int, kind: str) -> dict[str, Any]:
     is_range = kind == "timeseries"
     return {
         "datasource": SOURCE,

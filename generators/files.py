@@ -6,23 +6,28 @@ import base64
 import re
 from typing import Any
 
-from gangplan.generators.common import Writer, objects_of, run_annotations, run_labels
-from gangplan.model.backend import FRAMEWORK
+from gangplan.generators.common import (
+    TemplateRenderer,
+    build_run_labels,
+    build_run_object_annotations,
+    render_to_objects,
+)
+from gangplan.model.backend import RUNTIME_FRAMEWORK_LABEL
 from gangplan.objects import Body
-from gangplan.plan import Unit
+from gangplan.plan import RunPlan
 
-KIND = "ConfigMap"
+FILES_MAP_KIND = "ConfigMap"
 # Characters that no text file has, and that parsers of YAML and JSON disagree about.
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
 
 
-def run_files(unit: Unit, write: Writer = objects_of) -> list[Body]:
+def generate_run_files(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return the ConfigMap of a run, or nothing if it mounts no files from next to its spec."""
     if not unit.job.files:
         return []
     texts, others = dict[str, str](), dict[str, str]()
     for one in unit.job.files:
-        text = _text(one.data)
+        text = _decode_plain_text(one.data)
         if text is None:
             others[one.key] = base64.b64encode(one.data).decode()
         else:
@@ -33,20 +38,20 @@ def run_files(unit: Unit, write: Writer = objects_of) -> list[Body]:
     metadata = {
         "name": unit.run_name,
         "namespace": unit.job.namespace,
-        "labels": dict(run_labels(unit)),
-        "annotations": dict(run_annotations(unit, KIND)),
+        "labels": dict(build_run_labels(unit)),
+        "annotations": dict(build_run_object_annotations(unit, FILES_MAP_KIND)),
     }
-    return [files_map(metadata, fixed)]
+    return [build_files_map(metadata, fixed)]
 
 
-def files_map(run: Body, fixed: Body) -> Body:
+def build_files_map(run: Body, fixed: Body) -> Body:
     """Return the ConfigMap with this content, named and labelled after the metadata of a run's object."""
-    labels = {name: value for name, value in run["labels"].items() if name != FRAMEWORK}
+    labels = {name: value for name, value in run["labels"].items() if name != RUNTIME_FRAMEWORK_LABEL}
     metadata = {**run, "name": f"{run['name']}-files", "labels": labels}
-    return {"apiVersion": "v1", "kind": KIND, "metadata": metadata, "immutable": True, **fixed}
+    return {"apiVersion": "v1", "kind": FILES_MAP_KIND, "metadata": metadata, "immutable": True, **fixed}
 
 
-def _text(data: bytes) -> str | None:
+def _decode_plain_text(data: bytes) -> str | None:
     """Decode UTF-8 text that every parser reads in the same way, or return None."""
     try:
         text = data.decode("utf-8")

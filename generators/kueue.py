@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.generators.common import KUEUE_API, objects_of, site_annotations
+from gangplan.generators.common import KUEUE_API, build_site_annotations, render_to_objects
 from gangplan.model import syncing
 from gangplan.model.site import Site
 from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.resolve.counted import counted
+from gangplan.resolve.counted import convert_site_quotas
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionCheck:
+class CheckReference:
     """An admission check; if `kind` is set, an object of that kind and the same name has its parameters."""
 
     name: str
@@ -27,14 +27,14 @@ class AdmissionCheck:
     kind: str = ""
 
 
-def topology(site: Site) -> list[Body]:
+def generate_topology(site: Site) -> list[Body]:
     """Return the topology, if any pool uses it for placement."""
     if site.topology is None:
         return []
-    return _objects(site, "platform/topology.yaml.j2", "Topology", topology=site.topology)
+    return _render_kueue_objects(site, "platform/topology.yaml.j2", "Topology", topology=site.topology)
 
 
-def flavors(site: Site) -> list[Body]:
+def generate_flavors(site: Site) -> list[Body]:
     """Return one flavor per node pool, without tolerations.
 
     Kueue up to 0.19 replaces the pod's own tolerations by the flavor's (kueue#15161), and our pods tolerate
@@ -43,62 +43,70 @@ def flavors(site: Site) -> list[Body]:
     return [
         body
         for flavor in site.flavors
-        for body in _objects(site, "platform/flavor.yaml.j2", "ResourceFlavor", flavor=flavor)
+        for body in _render_kueue_objects(site, "platform/flavor.yaml.j2", "ResourceFlavor", flavor=flavor)
     ]
 
 
-def cohorts(site: Site) -> list[Body]:
+def generate_cohorts(site: Site) -> list[Body]:
     """Return the cohorts.
 
     Kueue would accept implicit cohorts, but a name without an object cannot be checked.
     """
-    site = counted(site)
+    site = convert_site_quotas(site)
     return [
         body
         for cohort in site.cohorts
-        for body in _objects(site, "platform/cohort.yaml.j2", "Cohort", cohort=cohort)
+        for body in _render_kueue_objects(site, "platform/cohort.yaml.j2", "Cohort", cohort=cohort)
     ]
 
 
-def admission_checks(site: Site) -> list[Body]:
+def generate_admission_checks(site: Site) -> list[Body]:
     """Return the checks for growing pools, for dispatch to worker clusters, and those that the file names."""
     bodies: list[Body] = []
     for item in site.provisioning:
-        check = AdmissionCheck(item.name, PROVISIONING, "ProvisioningRequestConfig")
-        bodies += _objects(
+        check = CheckReference(item.name, PROVISIONING, "ProvisioningRequestConfig")
+        bodies += _render_kueue_objects(
             site, "platform/provisioning.yaml.j2", "ProvisioningRequestConfig", provisioning=item
         )
-        bodies += _objects(site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check)
+        bodies += _render_kueue_objects(
+            site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check
+        )
     for name, controller in site.controllers:
-        check = AdmissionCheck(name, controller)
-        bodies += _objects(site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check)
+        check = CheckReference(name, controller)
+        bodies += _render_kueue_objects(
+            site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check
+        )
     if site.workers:
-        check = AdmissionCheck("multikueue", MULTIKUEUE, "MultiKueueConfig")
+        check = CheckReference("multikueue", MULTIKUEUE, "MultiKueueConfig")
         for worker in site.workers:
-            bodies += _objects(site, "platform/multikueuecluster.yaml.j2", "MultiKueueCluster", worker=worker)
-        bodies += _objects(
+            bodies += _render_kueue_objects(
+                site, "platform/multikueuecluster.yaml.j2", "MultiKueueCluster", worker=worker
+            )
+        bodies += _render_kueue_objects(
             site,
             "platform/multikueueconfig.yaml.j2",
             "MultiKueueConfig",
             name=check.name,
             workers=site.workers,
         )
-        bodies += _objects(site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check)
+        bodies += _render_kueue_objects(
+            site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check
+        )
     return bodies
 
 
-def cluster_queues(site: Site) -> list[Body]:
+def generate_cluster_queues(site: Site) -> list[Body]:
     """Return one queue per team and per sweep, open to the team's own namespace only."""
-    site = counted(site)
+    site = convert_site_quotas(site)
     return [
         body
         for queue in (*site.queues, *site.sweeps)
-        for body in _objects(site, "platform/clusterqueue.yaml.j2", "ClusterQueue", queue=queue)
+        for body in _render_kueue_objects(site, "platform/clusterqueue.yaml.j2", "ClusterQueue", queue=queue)
     ]
 
 
-def _objects(site: Site, template: str, kind: str, **values: Any) -> list[Body]:
+def _render_kueue_objects(site: Site, template: str, kind: str, **values: Any) -> list[Body]:
     # Removing one of these objects from Git stops the runs that use it, so a person has to confirm.
-    annotations = (*syncing.of_confirmed().items(), *site_annotations(site, kind))
+    annotations = (*syncing.build_confirmed_annotations().items(), *build_site_annotations(site, kind))
     shared = {"kueue_api": KUEUE_API, "annotations": annotations, "site": site}
-    return objects_of(template, {**shared, **values})
+    return render_to_objects(template, {**shared, **values})

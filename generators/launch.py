@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from gangplan.generators.common import literal
-from gangplan.generators.scripts import start_words
+from gangplan.generators.common import escape_kubelet_text
+from gangplan.generators.scripts import build_start_words
 from gangplan.model.job import Job, Platform
-from gangplan.plan import Unit
-from gangplan.plan.environment import GPUS_SHOWN, hides_gpus
+from gangplan.plan import RunPlan
+from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE, needs_hidden_gpus
 
 # How long the name of a worker may take to resolve, and MPI to reach all workers, before the run gives up.
 # Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.
-WAIT_S = DEFAULT_WAIT_S = 300
+WORKER_WAIT_S = DEFAULT_WAIT_S = 300
 
 # The script that SSH sessions start with in a worker that has variables of its own. sshd passes none of its
 # environment on to them; of two SetEnv lines it takes only the first, and an image may have one
@@ -24,7 +24,7 @@ HOLD_S = 30
 # are wrong on a worker (mpi-operator v0.8.2, mpi_job_controller.go). A launcher with ranks has its own GPUs.
 HOST_FILE_IN = {"IntelMPI": "I_MPI_HYDRA_HOST_FILE", "MPICH": "HYDRA_HOST_FILE"}
 LAUNCHERS_ALONE = ("K_MPI_JOB_ROLE",)
-HIDE_GPUS = (GPUS_SHOWN, "NVIDIA_DRIVER_CAPABILITIES")
+HIDE_GPUS = (VISIBLE_GPUS_VARIABLE, "NVIDIA_DRIVER_CAPABILITIES")
 
 
 def has_run_deadline(job: Job) -> bool:
@@ -32,7 +32,7 @@ def has_run_deadline(job: Job) -> bool:
 
     Trainer has the field since 2.2; before that, only the Job has a deadline.
     """
-    return job_grace_s(job.platform) > 0
+    return compute_job_grace_s(job.platform) > 0
 
 
 def forgives_disruptions(job: Job) -> bool:
@@ -46,7 +46,7 @@ def forgives_disruptions(job: Job) -> bool:
     return job.retries > 0 and is_judged and job.elastic is None
 
 
-def job_grace_s(platform: Platform) -> int:
+def compute_job_grace_s(platform: Platform) -> int:
     """Return by how many seconds the deadline of the Job exceeds that of the run; 0 if the run has none.
 
     Monitoring reads the Job's deadline (generators/alerts.py); the run's comes first, so that the run ends as
@@ -55,7 +55,7 @@ def job_grace_s(platform: Platform) -> int:
     return 60 if platform.trainer_line.has_run_deadline else 0
 
 
-def worker_start(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
+def build_worker_command(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
     """Return a worker's command and arguments: a script that starts the SSH server, or without MPI the
     command.
 
@@ -63,16 +63,18 @@ def worker_start(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
     """
     options: list[tuple[str, str | int]] = [("grace", job.grace_s)]
     if not job.uses_mpi:
-        return start_words("program.sh", [*options, ("hold", _hold_s(job)), *_debug(job)]), argv
-    own, given = _own_names(job), job.identity.given if job.identity else ()
+        return build_start_words(
+            "program.sh", [*options, ("hold", _compute_hold_seconds(job)), *_build_debug_options(job)]
+        ), argv
+    own, given = _list_pod_specific_variables(job), job.identity.given if job.identity else ()
     server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
     if own or given:
         server += ["-o", f"ForceCommand=exec /bin/sh {SESSION}"]
     options += [("own", " ".join(own)), ("given", " ".join(given))]
-    return start_words("worker.sh", options), server
+    return build_start_words("worker.sh", options), server
 
 
-def launcher_start(unit: Unit) -> list[str]:
+def build_launcher_start(unit: RunPlan) -> list[str]:
     """Return the launcher's command: a script that waits for names, counts workers, starts the program and
     passes SIGTERM on.
 
@@ -85,32 +87,32 @@ def launcher_start(unit: Unit) -> list[str]:
     reads_file = unit.launch.program == "deepspeed" and not _is_hydra(job)
     names = [one.name for one in job.env if not one.is_own] if reads_file else []
     if job.image.preflight:
-        from gangplan.plan.preflight import preflight_words  # few runs have one
+        from gangplan.plan.preflight import build_preflight_words  # few runs have one
 
-        looks = preflight_words(job)
+        looks = build_preflight_words(job)
     options: list[tuple[str, str | int]] = [
         ("mpi", "openmpi" if job.image.mpi.family == "OpenMPI" else "hydra"),
         ("workers", unit.layout.workers),
         ("grace", job.grace_s),
-        ("hold", _hold_s(job)),
-        ("wait", WAIT_S if WAIT_S != DEFAULT_WAIT_S else 0),
-        ("ssh-wait", job.platform.start_wait_s if _waits_itself(job) else 0),
+        ("hold", _compute_hold_seconds(job)),
+        ("wait", WORKER_WAIT_S if WORKER_WAIT_S != DEFAULT_WAIT_S else 0),
+        ("ssh-wait", job.platform.start_wait_s if _needs_to_await_workers(job) else 0),
         ("setup", job.image.mpi.setup or ""),
         ("ranks", job.launcher_runs_ranks and "yes"),
-        ("hosts-in", _hosts_in(job)),
-        ("unset", " ".join(_forgotten(unit))),
+        ("hosts-in", _find_host_list_variable(job)),
+        ("unset", " ".join(_list_variables_to_unset(unit))),
         ("deepspeed", " ".join(names)),
         ("preflight", len(looks)),
-        *_debug(job),
+        *_build_debug_options(job),
     ]
-    return [*start_words("launcher.sh", options), *map(literal, looks)]
+    return [*build_start_words("launcher.sh", options), *map(escape_kubelet_text, looks)]
 
 
-def _debug(job: Job) -> list[tuple[str, str | int]]:
+def _build_debug_options(job: Job) -> list[tuple[str, str | int]]:
     return [("keep-until", f"{job.debug.end_s}:{job.debug.until}")] if job.debug else []
 
 
-def _waits_itself(job: Job) -> bool:
+def _needs_to_await_workers(job: Job) -> bool:
     """Return whether the launcher starts together with the workers, so that its script has to wait for them.
 
     The MPI operator does not wait for workers if the job was suspended when created, as jobs under Kueue are:
@@ -120,7 +122,7 @@ def _waits_itself(job: Job) -> bool:
     return job.platform.has_pod_group or not job.backend.by_jobset
 
 
-def _hosts_in(job: Job) -> str:
+def _find_host_list_variable(job: Job) -> str:
     """Return the variable that must name the script's own list of hosts: the MPI operator's has names that
     Hydra does not know its launcher by."""
     if not job.backend.sets_environment or job.image.mpi is None:
@@ -128,24 +130,24 @@ def _hosts_in(job: Job) -> str:
     return HOST_FILE_IN.get(job.image.mpi.family, "")
 
 
-def _forgotten(unit: Unit) -> tuple[str, ...]:
+def _list_variables_to_unset(unit: RunPlan) -> tuple[str, ...]:
     """Return variables of the launcher that it must not pass on to ranks on other pods."""
     job = unit.job
-    own = _own_names(job) if _hands_on_all(unit) else ()
-    if _is_hydra(job) and hides_gpus(job):
-        own = (*own, GPUS_SHOWN)  # Hydra carries the environment to all ranks
+    own = _list_pod_specific_variables(job) if _passes_whole_environment(unit) else ()
+    if _is_hydra(job) and needs_hidden_gpus(job):
+        own = (*own, VISIBLE_GPUS_VARIABLE)  # Hydra carries the environment to all ranks
     if not job.backend.sets_environment:
         return own
     alone = LAUNCHERS_ALONE if job.launcher_runs_ranks else (*LAUNCHERS_ALONE, *HIDE_GPUS)
     return tuple(dict.fromkeys((*own, *(one for one in alone if all(own.name != one for own in job.env)))))
 
 
-def _own_names(job: Job) -> tuple[str, ...]:
+def _list_pod_specific_variables(job: Job) -> tuple[str, ...]:
     """Return the variables whose values differ between pods: SSH sessions get those of their own pod."""
     return tuple(variable.name for variable in job.env if variable.is_told_apart)
 
 
-def _hands_on_all(unit: Unit) -> bool:
+def _passes_whole_environment(unit: RunPlan) -> bool:
     """Return whether the program that starts the ranks passes them the launcher's whole environment.
 
     A launcher without ranks unsets what each worker knows better (plan/env_problems.py refuses the other
@@ -158,5 +160,5 @@ def _is_hydra(job: Job) -> bool:
     return job.image.mpi is not None and job.image.mpi.family != "OpenMPI"
 
 
-def _hold_s(job: Job) -> int:
+def _compute_hold_seconds(job: Job) -> int:
     return HOLD_S if forgives_disruptions(job) else 0

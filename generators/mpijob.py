@@ -5,29 +5,29 @@ Sources: mpi-operator v0.7.0 to v0.8.2, pkg/controller/mpi_job_controller.go and
 
 from __future__ import annotations
 
-from gangplan.generators.common import Writer, literal, objects_of
-from gangplan.generators.launch import worker_start
-from gangplan.generators.runtime import pods_of
-from gangplan.generators.trainjob import run_values
+from gangplan.generators.common import TemplateRenderer, escape_kubelet_text, render_to_objects
+from gangplan.generators.launch import build_worker_command
+from gangplan.generators.runtime import build_pod_values
+from gangplan.generators.trainjob import build_run_values
 from gangplan.model.job import Job
 from gangplan.objects import Body
-from gangplan.plan import Unit
+from gangplan.plan import RunPlan
 
 # The operator writes the hostfile in the form that the family reads (newConfigMap).
 IMPLEMENTATIONS = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
 
 
-def mpi_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
+def generate_mpi_job(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return the MPIJob of a run."""
     job, launch = unit.job, unit.launch
     assert job.image.mpi is not None  # resolve/mpijobs.py refuses jobs that do not start with MPI
-    argv = [literal(word) for word in launch.argv]
-    worker_command, worker_args = worker_start(job, argv)
+    argv = [escape_kubelet_text(word) for word in launch.argv]
+    worker_command, worker_args = build_worker_command(job, argv)
     return write(
         "mpijob.yaml.j2",
         {
-            **pods_of(unit),
-            **run_values(unit),
+            **build_pod_values(unit),
+            **build_run_values(unit),
             "implementation": IMPLEMENTATIONS[job.image.mpi.family],
             "creation": creation_policy(job),
             "worker_restart": worker_restart(job),

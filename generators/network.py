@@ -8,10 +8,16 @@ and Gloo take their ports (they choose freely: NCCL has no setting for it).
 
 from __future__ import annotations
 
-from gangplan.generators.common import Pairs, Writer, objects_of, run_annotations, run_labels
+from gangplan.generators.common import (
+    LabelPairs,
+    TemplateRenderer,
+    build_run_labels,
+    build_run_object_annotations,
+    render_to_objects,
+)
 from gangplan.model.job import Job
 from gangplan.objects import Body
-from gangplan.plan import Unit
+from gangplan.plan import RunPlan
 from gangplan.records import dataclass
 
 FIRST_PORT, LAST_PORT = 1024, 65535
@@ -32,7 +38,7 @@ class Port:
 class RulePeer:
     """Pods by label (in the named namespace, if any), or an address range."""
 
-    pods: Pairs = ()
+    pods: LabelPairs = ()
     namespace: str = ""
     cidr: str = ""
     excluding: tuple[str, ...] = ()
@@ -51,39 +57,39 @@ class PolicyShape:
     """One NetworkPolicy. None leaves a direction alone; an empty tuple closes it."""
 
     name: str
-    pods: Pairs
+    pods: LabelPairs
     ingress: tuple[PolicyRule, ...] | None
     egress: tuple[PolicyRule, ...] | None
 
 
-def network_policies(unit: Unit, write: Writer = objects_of) -> list[Body]:
+def generate_network_policies(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return the policies of a run: one, and outside the default posture two more for the SSH of MPI."""
     values = {
         "job": unit.job,
-        "labels": run_labels(unit),
-        "annotations": run_annotations(unit, "NetworkPolicy"),
+        "labels": build_run_labels(unit),
+        "annotations": build_run_object_annotations(unit, "NetworkPolicy"),
     }
     return [
         body
-        for policy in policies_of(unit)
+        for policy in build_policy_shapes(unit)
         for body in write("networkpolicy.yaml.j2", {**values, "policy": policy})
     ]
 
 
-def policies_of(unit: Unit) -> list[PolicyShape]:
+def build_policy_shapes(unit: RunPlan) -> list[PolicyShape]:
     """Return the policies of a run as values."""
     job, run = unit.job, unit.run_name
     # The labels that JobSet or the MPI operator gives to pods, not those of the TrainJob or MPIJob.
     same_run = RulePeer(pods=((job.backend.run_label, run),))
     ports = () if job.posture == "default" else _open_ports(job)
-    nodes = _nodes(job, ports)
-    outside = (*_dns(job), *_endpoints(job), *nodes)
+    nodes = _build_node_address_rules(job, ports)
+    outside = (*_build_dns_rules(job), *_build_egress_target_rules(job), *nodes)
     inside = PolicyRule((same_run,), ports)
     policies = [PolicyShape(run, same_run.pods, (inside, *nodes), (inside, *outside))]
     if job.posture == "default":
         return policies
     if job.uses_mpi:
-        policies += _ssh_policies(job, run)
+        policies += _build_ssh_policies(job, run)
     return policies
 
 
@@ -96,23 +102,23 @@ def _open_ports(job: Job) -> tuple[Port, ...]:
     return tuple(Port("TCP", first, last) for first, last in ranges if first <= last)
 
 
-def _nodes(job: Job, ports: tuple[Port, ...]) -> list[PolicyRule]:
+def _build_node_address_rules(job: Job, ports: tuple[Port, ...]) -> list[PolicyRule]:
     """Return a rule for node addresses if workers use the host network, where no pod selector matches.
 
     Only the launcher can still be in the pod network; without a launcher, or if it runs with the workers, no
     pod needs the rule.
     """
-    return [PolicyRule(_node_peers(job), ports)] if _node_peers(job) else []
+    return [PolicyRule(_build_node_address_peers(job), ports)] if _build_node_address_peers(job) else []
 
 
-def _node_peers(job: Job) -> tuple[RulePeer, ...]:
+def _build_node_address_peers(job: Job) -> tuple[RulePeer, ...]:
     access = job.fabric.access
     if not access.host_network or not job.uses_mpi or job.launcher_runs_ranks:
         return ()
     return tuple(RulePeer(cidr=cidr) for cidr in access.node_addresses)
 
 
-def _ssh_policies(job: Job, run: str) -> list[PolicyShape]:
+def _build_ssh_policies(job: Job, run: str) -> list[PolicyShape]:
     """Return policies that allow SSH from the launcher to the workers, and from and to nothing else."""
     made = job.backend
     launcher, workers = (
@@ -124,7 +130,7 @@ def _ssh_policies(job: Job, run: str) -> list[PolicyShape]:
             f"{run}-launcher-ssh",
             launcher,
             None,
-            (PolicyRule((RulePeer(pods=workers), *_node_peers(job)), port),),
+            (PolicyRule((RulePeer(pods=workers), *_build_node_address_peers(job)), port),),
         ),
         PolicyShape(
             f"{run}-{made.role('worker')}-ssh", workers, (PolicyRule((RulePeer(pods=launcher),), port),), None
@@ -132,20 +138,26 @@ def _ssh_policies(job: Job, run: str) -> list[PolicyShape]:
     ]
 
 
-def _dns(job: Job) -> list[PolicyRule]:
+def _build_dns_rules(job: Job) -> list[PolicyRule]:
     """Return a rule for the DNS pods, and one for DNS addresses that are not pods (NodeLocal DNSCache)."""
     dns = job.platform.dns
-    rules = [PolicyRule((RulePeer(pods=dns.labels, namespace=dns.namespace),), _both(dns.ports))]
+    rules = [
+        PolicyRule((RulePeer(pods=dns.labels, namespace=dns.namespace),), _build_udp_and_tcp_ports(dns.ports))
+    ]
     if dns.addresses:
-        rules.append(PolicyRule(tuple(RulePeer(cidr=cidr) for cidr in dns.addresses), _both((DNS_PORT,))))
+        rules.append(
+            PolicyRule(
+                tuple(RulePeer(cidr=cidr) for cidr in dns.addresses), _build_udp_and_tcp_ports((DNS_PORT,))
+            )
+        )
     return rules
 
 
-def _both(ports: tuple[int, ...]) -> tuple[Port, ...]:
+def _build_udp_and_tcp_ports(ports: tuple[int, ...]) -> tuple[Port, ...]:
     return tuple(Port(protocol, port, port) for port in ports for protocol in ("UDP", "TCP"))
 
 
-def _endpoints(job: Job) -> list[PolicyRule]:
+def _build_egress_target_rules(job: Job) -> list[PolicyRule]:
     return [
         PolicyRule(
             (RulePeer(cidr=target.cidr, excluding=target.excluding),),

@@ -6,7 +6,7 @@ that gathers the pods of a run itself also preempts.
 
 from __future__ import annotations
 
-from gangplan.generators.common import KUEUE_API, objects_of, site_annotations
+from gangplan.generators.common import KUEUE_API, build_site_annotations, render_to_objects
 from gangplan.model.site import Site
 from gangplan.objects import Body
 
@@ -20,11 +20,11 @@ MEANINGS = {
 }
 
 
-def priorities(site: Site) -> list[Body]:
+def generate_priority_classes(site: Site) -> list[Body]:
     """Return the PriorityClass of each priority of the cluster, and with Kueue its WorkloadPriorityClass."""
     values = {
         "kueue_api": KUEUE_API,
-        "annotations": site_annotations(site, "PriorityClass"),
+        "annotations": build_site_annotations(site, "PriorityClass"),
         "preemption": "PreemptLowerPriority" if site.platform.has_pod_group else "Never",
     }
     templates = ["platform/podpriority.yaml.j2"]
@@ -34,7 +34,7 @@ def priorities(site: Site) -> list[Body]:
         body
         for template in templates
         for name in site.priorities
-        for body in objects_of(
+        for body in render_to_objects(
             template, {**values, "name": name, "value": VALUES[name], "description": MEANINGS[name]}
         )
     ]

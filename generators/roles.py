@@ -11,10 +11,10 @@ from __future__ import annotations
 from itertools import groupby
 from operator import itemgetter
 
-from gangplan.generators.common import PREFIX, objects_of, site_annotations
+from gangplan.generators.common import LABEL_PREFIX, build_site_annotations, render_to_objects
 from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.model.job import Platform
-from gangplan.model.kinds import KINDS
+from gangplan.model.kinds import RENDERED_KINDS
 from gangplan.model.site import Site
 from gangplan.objects import Body
 from gangplan.records import dataclass
@@ -42,12 +42,12 @@ class RoleShape:
     joins: str = ""
 
 
-def roles(site: Site) -> list[Body]:
+def generate_cluster_roles(site: Site) -> list[Body]:
     """Return the ClusterRoles of a cluster."""
     found = roles_of(site.platform, site.is_gitops_only)
     if site.has_cronjobs:
         found.append(SCHEDULER)
-    return [body for role in found for body in _objects(site, role)]
+    return [body for role in found for body in _render_cluster_role(site, role)]
 
 
 def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape]:
@@ -56,9 +56,9 @@ def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape
     If runs come from Git alone, no role writes runs: a role aggregated into the built-in edit or admin would
     let everyone with that built-in role write them.
     """
-    viewer = (*_jobs(platform, READ), *_watching(platform))
-    creator = (*_jobs(platform, ("create", *READ)), *_watching(platform))
-    editor = (*_jobs(platform, WRITE), *_watching(platform))
+    viewer = (*_list_job_permissions(platform, READ), *_list_watching_permissions(platform))
+    creator = (*_list_job_permissions(platform, ("create", *READ)), *_list_watching_permissions(platform))
+    editor = (*_list_job_permissions(platform, WRITE), *_list_watching_permissions(platform))
     mlops = (*editor, Permission("metrics.k8s.io", ("pods",), ("get", "list")))
     admin = (*mlops, *_GUARDRAILS)
     look = RoleShape("mpijob-viewer", "Sees runs, their pods and logs", viewer, "view")
@@ -75,7 +75,7 @@ def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape
     ]
 
 
-def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
+def _list_job_permissions(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
     """Return permissions on what people write: runs and runtimes with Trainer, MPIJobs with its operator."""
     rules = []
     if platform.has_trainer:
@@ -85,7 +85,7 @@ def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
     return tuple(rules)
 
 
-def _watching(platform: Platform) -> tuple[Permission, ...]:
+def _list_watching_permissions(platform: Platform) -> tuple[Permission, ...]:
     """Return permissions on what controllers write: status, JobSets, queued workloads, pods, logs, events."""
     rules = []
     if platform.has_trainer:
@@ -103,7 +103,7 @@ def _watching(platform: Platform) -> tuple[Permission, ...]:
     return (*rules, Permission("", ("events", "pods"), READ), Permission("", ("pods/log",), ("get",)))
 
 
-_SEEN = sorted((one.group, one.seen_as) for one in KINDS if one.seen_as)
+_SEEN = sorted((one.group, one.seen_as) for one in RENDERED_KINDS if one.seen_as)
 _GUARDRAILS = tuple(
     Permission(group, tuple(plural for _, plural in kinds), READ)
     for group, kinds in groupby(_SEEN, key=itemgetter(0))
@@ -123,6 +123,6 @@ _DEBUGGING = (
 )
 
 
-def _objects(site: Site, role: RoleShape) -> list[Body]:
-    annotations = site_annotations(site, "ClusterRole", (f"{PREFIX}description", role.meaning))
-    return objects_of("platform/clusterrole.yaml.j2", {"role": role, "annotations": annotations})
+def _render_cluster_role(site: Site, role: RoleShape) -> list[Body]:
+    annotations = build_site_annotations(site, "ClusterRole", (f"{LABEL_PREFIX}description", role.meaning))
+    return render_to_objects("platform/clusterrole.yaml.j2", {"role": role, "annotations": annotations})

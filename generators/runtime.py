@@ -6,38 +6,38 @@ from typing import Any
 
 from gangplan.generators.beside import (
     BuiltRole,
-    containers_of,
-    pod_annotations,
-    pod_labels,
-    restart_policy,
-    restarts,
+    build_extra_containers,
+    build_pod_annotations,
+    build_pod_labels,
+    choose_restart_policy,
+    compute_backoff_limit,
 )
 from gangplan.generators.common import (
-    Pairs,
-    Writer,
-    group_labels,
-    literal,
-    objects_of,
-    run_annotations,
-    run_labels,
+    LabelPairs,
+    TemplateRenderer,
+    build_run_labels,
+    build_run_object_annotations,
+    escape_kubelet_text,
+    group_labels_of,
+    render_to_objects,
 )
 from gangplan.generators.launch import (
-    WAIT_S,
+    WORKER_WAIT_S,
+    build_launcher_start,
+    build_worker_command,
+    compute_job_grace_s,
     forgives_disruptions,
-    job_grace_s,
-    launcher_start,
-    worker_start,
 )
-from gangplan.generators.scripts import SCRIPTS_FOLDER, SCRIPTS_VOLUME, launch_map_name
-from gangplan.model.backend import RUNTIME
+from gangplan.generators.scripts import SCRIPTS_FOLDER, SCRIPTS_VOLUME, name_launch_map
+from gangplan.model.backend import RUNTIME_KIND
 from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS, PREFLIGHT_EXITS
-from gangplan.model.frameworks import POLICIES
-from gangplan.model.job import Job, Mount, Resources, Role
+from gangplan.model.frameworks import ML_POLICIES
+from gangplan.model.job import Job, Mount, ResolvedRole, Resources
 from gangplan.model.pods import GRACE_MARGIN_S as GRACE_MARGIN_S
 from gangplan.model.quantity import parse_memory
 from gangplan.objects import Body
-from gangplan.plan import Unit
-from gangplan.plan.environment import role_env
+from gangplan.plan import RunPlan
+from gangplan.plan.environment import build_role_env
 
 # A PodGroup counts the launcher too, so it must not wait for workers that wait for it (dependsOn): its script
 # waits. Trainer sets no scheduler (pkg/runtime/framework/plugins/{coscheduling,volcano}, v2.1 to v2.3).
@@ -54,11 +54,11 @@ EXIT_CODE_PATTERN = "failed with exit code [0-9]+ matching FailJob rule"
 FRAMEWORK_LABEL = {"horovod": "mpi"}
 
 
-def training_runtime(unit: Unit, write: Writer = objects_of) -> list[Body]:
+def generate_training_runtime(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return the runtime of a run: images, pods, commands and policies of all its roles."""
     job, launch = unit.job, unit.launch
-    argv = [literal(word) for word in launch.argv]
-    worker_command, worker_args = worker_start(job, argv)
+    argv = [escape_kubelet_text(word) for word in launch.argv]
+    worker_command, worker_args = build_worker_command(job, argv)
     return write(
         "runtime.yaml.j2",
         {
@@ -66,13 +66,13 @@ def training_runtime(unit: Unit, write: Writer = objects_of) -> list[Body]:
             "argv": argv,
             "name": unit.run_name,
             "framework": FRAMEWORK_LABEL.get(job.image.framework, job.image.framework),
-            "policy": POLICIES.get(job.image.framework, ""),
-            "labels": run_labels(unit),
-            "annotations": run_annotations(unit, RUNTIME),
-            "group_labels": group_labels(job),
+            "policy": ML_POLICIES.get(job.image.framework, ""),
+            "labels": build_run_labels(unit),
+            "annotations": build_run_object_annotations(unit, RUNTIME_KIND),
+            "group_labels": group_labels_of(job),
             "group_annotations": _group_annotations(job),
             "schedule_timeout_s": SCHEDULE_TIMEOUT_S,
-            **pods_of(unit),
+            **build_pod_values(unit),
             "worker_command": worker_command,
             "worker_args": worker_args,
             "forgives": forgives_disruptions(job),
@@ -80,17 +80,17 @@ def training_runtime(unit: Unit, write: Writer = objects_of) -> list[Body]:
             "exit_code_pattern": EXIT_CODE_PATTERN,
             "exit_operator": "NotIn" if job.exit_codes.retry else "In",
             "final_codes": final_codes(job),
-            "job_deadline_s": job.timeout_s + job_grace_s(job.platform),
-            "roles": [_role(unit, one) for one in job.roles],
-            "steps": _steps(unit),
+            "job_deadline_s": job.timeout_s + compute_job_grace_s(job.platform),
+            "roles": [_build_runtime_role(unit, one) for one in job.roles],
+            "steps": _build_runtime_steps(unit),
             "before": job.steps[-1].name if job.steps else "",
             "target": success_target(job),
-            "restarts": restarts,
+            "restarts": compute_backoff_limit,
         },
     )
 
 
-def pods_of(unit: Unit) -> dict[str, Any]:
+def build_pod_values(unit: RunPlan) -> dict[str, Any]:
     """Return the values that the templates of pods read, for every backend."""
     job = unit.job
     same_run = ((job.backend.run_label, unit.run_name),)
@@ -98,33 +98,33 @@ def pods_of(unit: Unit) -> dict[str, Any]:
         "unit": unit,
         "job": job,
         "layout": unit.layout,
-        "literal": literal,
+        "literal": escape_kubelet_text,
         "same_run": same_run,
         "same_workers": (*same_run, (job.backend.role_label, job.backend.role("worker"))),
         "schedulers": SCHEDULERS,
-        "worker_labels": pod_labels(unit, "worker"),
-        "worker_annotations": pod_annotations(job, "worker"),
-        "launcher_labels": pod_labels(unit, "launcher"),
-        "launcher_annotations": pod_annotations(job, "launcher"),
-        "launcher_command": launcher_start(unit) if job.uses_mpi else [],
-        "scripts_of": _scripts_of,
+        "worker_labels": build_pod_labels(unit, "worker"),
+        "worker_annotations": build_pod_annotations(job, "worker"),
+        "launcher_labels": build_pod_labels(unit, "launcher"),
+        "launcher_annotations": build_pod_annotations(job, "launcher"),
+        "launcher_command": build_launcher_start(unit) if job.uses_mpi else [],
+        "scripts_of": _find_script_config_map,
         "scripts_folder": SCRIPTS_FOLDER,
         "scripts_volume": SCRIPTS_VOLUME,
         "grace_s": job.grace_s + GRACE_MARGIN_S,
-        "startup_tries": WAIT_S // 2,  # one each two seconds
-        "restart_policy": restart_policy,
-        "shm_size": _shm_size,
-        "volumes": _volumes,
-        "containers": containers_of(job),
+        "startup_tries": WORKER_WAIT_S // 2,  # one each two seconds
+        "restart_policy": choose_restart_policy,
+        "shm_size": _compute_shm_size,
+        "volumes": _select_distinct_volumes,
+        "containers": build_extra_containers(job),
     }
 
 
-def _scripts_of(job: Job, role: str) -> str:
+def _find_script_config_map(job: Job, role: str) -> str:
     """Return the ConfigMap of the launch scripts, which all pods mount but those of steps."""
-    return "" if any(one.name == role for one in job.steps) else launch_map_name()
+    return "" if any(one.name == role for one in job.steps) else name_launch_map()
 
 
-def _group_annotations(job: Job) -> Pairs:
+def _group_annotations(job: Job) -> LabelPairs:
     """Return the annotation of the JobSet from which Volcano's PodGroup takes its queue."""
     return ((VOLCANO_QUEUE, job.queue),) if job.platform.gang == "volcano" and job.queue else ()
 
@@ -136,27 +136,27 @@ def success_target(job: Job) -> str:
     return "chief" if any(role.name == "chief" for role in job.roles) else "node"
 
 
-def _role(unit: Unit, role: Role) -> BuiltRole:
-    argv = [literal(word) for word in role.argv or unit.launch.argv]
+def _build_runtime_role(unit: RunPlan, role: ResolvedRole) -> BuiltRole:
+    argv = [escape_kubelet_text(word) for word in role.argv or unit.launch.argv]
     return BuiltRole(
         role.name,
         role.workers,
         role.image,
         role.resources,
         role.pool,
-        pod_labels(unit, role.name),
-        pod_annotations(unit.job, role.name),
-        role_env(unit.job, role),
-        *worker_start(unit.job, argv),
+        build_pod_labels(unit, role.name),
+        build_pod_annotations(unit.job, role.name),
+        build_role_env(unit.job, role),
+        *build_worker_command(unit.job, argv),
     )
 
 
-def _steps(unit: Unit) -> list[BuiltRole]:
+def _build_runtime_steps(unit: RunPlan) -> list[BuiltRole]:
     if not unit.job.steps:
         return []
-    from gangplan.generators.steps import steps_of  # few runs have one
+    from gangplan.generators.steps import build_step_roles  # few runs have one
 
-    return steps_of(unit)
+    return build_step_roles(unit)
 
 
 def final_codes(job: Job) -> tuple[int, ...]:
@@ -173,12 +173,12 @@ def final_codes(job: Job) -> tuple[int, ...]:
     return tuple(sorted({*job.exit_codes.retry, *cured}))
 
 
-def _shm_size(resources: Resources) -> str:
+def _compute_shm_size(resources: Resources) -> str:
     """Return half of the memory: NCCL and data loaders need far more than the default of 64 MiB."""
     half_mib = resources.memory.value() // 2 // 2**20
     return parse_memory(f"{max(half_mib, 1)}Mi").canonical()
 
 
-def _volumes(mounts: tuple[Mount, ...]) -> list[Mount]:
+def _select_distinct_volumes(mounts: tuple[Mount, ...]) -> list[Mount]:
     """Return one volume per claim or secret, even if it is mounted twice."""
     return list({mount.volume: mount for mount in mounts}.values())

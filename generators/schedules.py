@@ -8,30 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.generators.beside import text_of
+from gangplan.generators.beside import render_script_text
 from gangplan.generators.common import (
-    PREFIX,
-    Writer,
-    literal,
-    objects_of,
-    run_annotations,
-    run_labels,
-    tenant_annotations,
-    tenant_labels,
+    LABEL_PREFIX,
+    TemplateRenderer,
+    build_run_labels,
+    build_run_object_annotations,
+    build_tenant_annotations,
+    build_tenant_labels,
+    escape_kubelet_text,
+    render_to_objects,
 )
 from gangplan.generators.runtime import GRACE_MARGIN_S
 from gangplan.model import syncing
 from gangplan.model.backend import TRAINJOB
-from gangplan.model.kinds import WAVES
-from gangplan.model.schedule import ACCOUNT, CPU, MEMORY, PAUSE_S
+from gangplan.model.kinds import SYNC_WAVES
+from gangplan.model.schedule import CHECK_PAUSE_S, CREATOR_CPU, CREATOR_MEMORY, SCHEDULER_ACCOUNT
 from gangplan.model.site import Tenant
 from gangplan.objects import Body, dump
-from gangplan.plan import Unit
-from gangplan.plan.names import DATED, SCHEDULED
+from gangplan.plan import RunPlan
+from gangplan.plan.names import DATED_SUFFIX, SCHEDULE_LABEL
 from gangplan.source import load_objects
 
 # Before the CronJob, whose pods mount it.
-TEMPLATE_WAVE = WAVES["runs", "CronJob"] - 1
+TEMPLATE_WAVE = SYNC_WAVES["runs", "CronJob"] - 1
 TEMPLATE, KEY = "ConfigMap", "run.yaml"
 # The exit code when a start is skipped.
 SKIPPED = 75
@@ -39,23 +39,30 @@ SKIPPED = 75
 # follows another schedule waits as long as runs of that schedule train; a run still missing then was skipped.
 DEADLINE_S = 600
 # The label and value of pods that create runs, for their network policy.
-ROLE = f"{PREFIX}role"
+ROLE = f"{LABEL_PREFIX}role"
 SCHEDULER = "scheduler"
 # The least grace period that the policy graceful-end allows.
 GRACE_S = 30
 
 
-def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
+def generate_cron_job(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return the CronJob of a schedule, or nothing for an archived one: engines leave those alone."""
     job = unit.job
     schedule = job.schedule
     if schedule is None or not job.is_dated or job.is_archived:
         return []
-    labels = {**dict(run_labels(unit)), SCHEDULED: job.name}
+    labels = {**dict(build_run_labels(unit)), SCHEDULE_LABEL: job.name}
     # Its pods are not pods of the run: the run's policies and affinities must not select them.
-    own = {key: value for key, value in labels.items() if key not in (f"{PREFIX}run", f"{PREFIX}job")}
-    values = {"label": SCHEDULED, "skipped": SKIPPED, "pause": PAUSE_S, "follows": bool(schedule.follows)}
-    script = text_of("launch/schedule.sh.j2", values)
+    own = {
+        key: value for key, value in labels.items() if key not in (f"{LABEL_PREFIX}run", f"{LABEL_PREFIX}job")
+    }
+    values = {
+        "label": SCHEDULE_LABEL,
+        "skipped": SKIPPED,
+        "pause": CHECK_PAUSE_S,
+        "follows": bool(schedule.follows),
+    }
+    script = render_script_text("launch/schedule.sh.j2", values)
     openshift = job.platform.openshift is not None
     return write(
         "schedule/cronjob.yaml.j2",
@@ -64,12 +71,12 @@ def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
             "schedule": schedule,
             "policy": schedule.concurrency.capitalize(),
             "labels": tuple(sorted(labels.items())),
-            "annotations": _unguarded(run_annotations(unit, "CronJob")),
+            "annotations": _remove_guard_annotations(build_run_object_annotations(unit, "CronJob")),
             "pod_labels": tuple(sorted({**own, ROLE: SCHEDULER, "sidecar.istio.io/inject": "false"}.items())),
             "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
-            "account": ACCOUNT,
-            "script": literal(script),
-            "date": DATED,
+            "account": SCHEDULER_ACCOUNT,
+            "script": escape_kubelet_text(script),
+            "date": DATED_SUFFIX,
             "template": f"{unit.run_name}-template",
             "skipped": SKIPPED,
             "deadline_s": None if schedule.follows else DEADLINE_S,
@@ -77,25 +84,25 @@ def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
             if schedule.follows
             else (),
             "grace_s": max(GRACE_S, job.grace_s + GRACE_MARGIN_S),
-            "cpu": CPU,
-            "memory": MEMORY,
+            "cpu": CREATOR_CPU,
+            "memory": CREATOR_MEMORY,
             "pool": job.launcher_pool,
         },
     )
 
 
-def _unguarded(annotations: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _remove_guard_annotations(annotations: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return the annotations without those that protect the object: the schedule ends with its spec."""
-    guards = syncing.of_run()
+    guards = syncing.build_run_sync_annotations()
     return tuple(pair for pair in annotations if pair[0] not in guards)
 
 
-def scheduled(bodies: Sequence[Body]) -> list[Body]:
+def wrap_scheduled_run(bodies: Sequence[Body]) -> list[Body]:
     """Return the objects of a schedule from those of a run: a ConfigMap with the TrainJob to create."""
-    return [_template(body) if body["kind"] == TRAINJOB.kind else body for body in bodies]
+    return [_build_run_template_map(body) if body["kind"] == TRAINJOB.kind else body for body in bodies]
 
 
-def unscheduled(bodies: Sequence[Body]) -> list[Body]:
+def unwrap_scheduled_run(bodies: Sequence[Body]) -> list[Body]:
     """Return the objects of a run from those of its schedule, as read from a file. Raises ManifestError."""
     found = []
     for body in bodies:
@@ -107,21 +114,21 @@ def unscheduled(bodies: Sequence[Body]) -> list[Body]:
     return found
 
 
-def over(bodies: Sequence[Body]) -> list[Body]:
+def select_record_objects(bodies: Sequence[Body]) -> list[Body]:
     """Return the objects that the record of an ended run keeps.
 
     For a scheduled run that includes the template, with which the run's name can be checked.
     """
     kept = [body for body in bodies if body["kind"] not in ("CronJob", "Job")]
-    is_dated = any(str(body["metadata"]["name"]).endswith(f"-{DATED}") for body in kept)
-    return scheduled(kept) if is_dated else kept
+    is_dated = any(str(body["metadata"]["name"]).endswith(f"-{DATED_SUFFIX}") for body in kept)
+    return wrap_scheduled_run(kept) if is_dated else kept
 
 
-def _template(run: Body) -> Body:
+def _build_run_template_map(run: Body) -> Body:
     metadata = run["metadata"]
     name = str(run["spec"]["runtimeRef"]["name"])
-    annotations = {**dict(_unguarded(tuple(metadata["annotations"].items())))}
-    annotations |= syncing.in_wave(TEMPLATE_WAVE)
+    annotations = {**dict(_remove_guard_annotations(tuple(metadata["annotations"].items())))}
+    annotations |= syncing.build_wave_annotations(TEMPLATE_WAVE)
     own = {"name": f"{name}-template", "namespace": metadata["namespace"]}
     labels = {key: value for key, value in metadata["labels"].items() if not key.startswith("kueue.")}
     return {
@@ -132,13 +139,13 @@ def _template(run: Body) -> Body:
     }
 
 
-def scheduler(tenant: Tenant) -> list[Body]:
+def generate_scheduler_access(tenant: Tenant) -> list[Body]:
     """Return a team's account that creates runs, its binding, and its pods' access to the API server."""
     values = {
         "tenant": tenant,
-        "account": ACCOUNT,
-        "labels": tenant_labels(tenant),
-        "annotations": tenant_annotations(tenant, "ServiceAccount"),
+        "account": SCHEDULER_ACCOUNT,
+        "labels": build_tenant_labels(tenant),
+        "annotations": build_tenant_annotations(tenant, "ServiceAccount"),
         "egress": tenant.schedules,
     }
-    return objects_of("tenant/scheduler.yaml.j2", values)
+    return render_to_objects("tenant/scheduler.yaml.j2", values)

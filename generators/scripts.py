@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 
-from gangplan.generators.common import PREFIX
+from gangplan.generators.common import LABEL_PREFIX
 from gangplan.model import syncing
 from gangplan.model.exits import LAUNCH_EXITS
 from gangplan.model.job import Job
-from gangplan.model.kinds import WAVES
+from gangplan.model.kinds import SYNC_WAVES
 from gangplan.objects import Body
-from gangplan.template import FOLDER
-from gangplan.waivers import mark_labels
+from gangplan.template import TEMPLATES_FOLDER
+from gangplan.waivers import build_mark_labels
 
 # Where pods of a run find the scripts.
 SCRIPTS_FOLDER = "/opt/gangplan-launch"
@@ -34,19 +34,19 @@ exit {code}
 
 
 @cache
-def launch_scripts() -> dict[str, str]:
+def read_launch_scripts() -> dict[str, str]:
     """Return the text of each script by the name of its file, in the order of names."""
-    return {name: (FOLDER / "launch" / name).read_text(encoding="utf-8") for name in SCRIPT_FILES}
+    return {name: (TEMPLATES_FOLDER / "launch" / name).read_text(encoding="utf-8") for name in SCRIPT_FILES}
 
 
 @cache
 def scripts_digest() -> str:
     """Return the SHA-256 of all scripts, one after another in the order of their names, as `cat *.sh` has
     them."""
-    return sha256("".join(launch_scripts().values()).encode()).hexdigest()
+    return sha256("".join(read_launch_scripts().values()).encode()).hexdigest()
 
 
-def launch_map_name() -> str:
+def name_launch_map() -> str:
     """Return the name of the ConfigMap of the scripts, which the first eight digits of their digest end."""
     return f"{SCRIPTS_VOLUME}-{scripts_digest()[:8]}"
 
@@ -68,12 +68,12 @@ def is_launch_map(bodies: Sequence[Body], namespace: str, digest: str) -> bool:
     is_alone = (
         body.get("kind") == "ConfigMap" and not body.get("binaryData") and body.get("immutable") is True
     )
-    if name == launch_map_name():
-        return is_named and is_alone and body.get("data") == launch_scripts()
-    return is_named and is_alone and digest_in(body) == digest
+    if name == name_launch_map():
+        return is_named and is_alone and body.get("data") == read_launch_scripts()
+    return is_named and is_alone and find_scripts_digest(body) == digest
 
 
-def digest_in(body: Body) -> str:
+def find_scripts_digest(body: Body) -> str:
     """Return the first eight digits of the digest of the scripts of a ConfigMap, as its pods compute it."""
     data = body["data"] if isinstance(body.get("data"), dict) else {}
     scripts = sorted((str(name), str(text)) for name, text in data.items())
@@ -81,29 +81,29 @@ def digest_in(body: Body) -> str:
     return sha256(texts.encode()).hexdigest()[:8]
 
 
-def source_of_team(team: str) -> str:
+def team_source_of(team: str) -> str:
     """Return the file of a team, from which its ConfigMap of scripts comes."""
     return f"specs/{team}/team.yaml"
 
 
-def launch_map(job: Job, waived: Sequence[str] = ()) -> Body:
+def build_launch_map(job: Job, waived: Sequence[str] = ()) -> Body:
     """Return the ConfigMap with the scripts in the namespace of a job: the same for all runs of the team.
 
     `waived` are the policies that the team need not follow.
     """
-    annotations = {**syncing.of_run(), **syncing.of_verbatim()}
+    annotations = {**syncing.build_run_sync_annotations(), **syncing.build_verbatim_annotations()}
     annotations |= {
-        **syncing.in_wave(WAVES["runs", "ConfigMap"]),
-        f"{PREFIX}source": source_of_team(job.team),
+        **syncing.build_wave_annotations(SYNC_WAVES["runs", "ConfigMap"]),
+        f"{LABEL_PREFIX}source": team_source_of(job.team),
     }
     metadata = {
-        "name": launch_map_name(),
+        "name": name_launch_map(),
         "namespace": job.namespace,
         "labels": {
             "app.kubernetes.io/managed-by": "gangplan",
             syncing.SCRIPTS: "launch",
-            f"{PREFIX}team": job.team,
-            **mark_labels(waived),
+            f"{LABEL_PREFIX}team": job.team,
+            **build_mark_labels(waived),
         },
         "annotations": dict(sorted(annotations.items())),
     }
@@ -112,7 +112,7 @@ def launch_map(job: Job, waived: Sequence[str] = ()) -> Body:
         "kind": "ConfigMap",
         "metadata": metadata,
         "immutable": True,
-        "data": dict(launch_scripts()),
+        "data": dict(read_launch_scripts()),
     }
 
 
@@ -123,7 +123,7 @@ def start_text() -> str:
     return _START.format(folder=SCRIPTS_FOLDER, digest=scripts_digest(), code=code)
 
 
-def start_words(script: str, options: Iterable[tuple[str, str | int]]) -> list[str]:
+def build_start_words(script: str, options: Iterable[tuple[str, str | int]]) -> list[str]:
     """Return the command of a container that starts a script with these options; empty ones are left out."""
     words = [f"--{name}={value}" if value != "yes" else f"--{name}" for name, value in options if value]
     return ["/bin/sh", "-c", start_text(), script, *words, "--"]

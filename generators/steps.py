@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from gangplan.generators.beside import BuiltRole, pod_annotations, pod_labels, text_of
-from gangplan.generators.common import literal
-from gangplan.model.job import Role
-from gangplan.plan import Unit
-from gangplan.plan.environment import step_env
-from gangplan.plan.steps import step_argv
+from gangplan.generators.beside import BuiltRole, build_pod_annotations, build_pod_labels, render_script_text
+from gangplan.generators.common import escape_kubelet_text
+from gangplan.model.job import ResolvedRole
+from gangplan.plan import RunPlan
+from gangplan.plan.environment import build_step_env
+from gangplan.plan.steps import build_step_argv
 
 
-def steps_of(unit: Unit) -> list[BuiltRole]:
+def build_step_roles(unit: RunPlan) -> list[BuiltRole]:
     """Return the pods of the steps, in their order."""
-    return [_step(unit, one) for one in unit.job.steps]
+    return [_build_step_role(unit, one) for one in unit.job.steps]
 
 
-def _step(unit: Unit, step: Role) -> BuiltRole:
+def _build_step_role(unit: RunPlan, step: ResolvedRole) -> BuiltRole:
     """Return the pod of a step, whose shell passes SIGTERM on to the step's program or to the fetcher."""
     assert step.step is not None
     return BuiltRole(
@@ -24,10 +24,10 @@ def _step(unit: Unit, step: Role) -> BuiltRole:
         step.image,
         step.resources,
         step.pool,
-        pod_labels(unit, step.name),
-        pod_annotations(unit.job, step.name),
-        step_env(unit.job, step),
-        ["/bin/sh", "-c", text_of("launch/beside.sh.j2", {}), "gangplan-step"],
-        [literal(word) for word in step_argv(step)],
+        build_pod_labels(unit, step.name),
+        build_pod_annotations(unit.job, step.name),
+        build_step_env(unit.job, step),
+        ["/bin/sh", "-c", render_script_text("launch/beside.sh.j2", {}), "gangplan-step"],
+        [escape_kubelet_text(word) for word in build_step_argv(step)],
         step.step.timeout_s,
     )

@@ -5,35 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.generators.common import (
+    LABEL_PREFIX,
     PLATFORM_PREFIX,
-    PREFIX,
-    Writer,
-    objects_of,
-    run_annotations,
-    run_labels,
+    TemplateRenderer,
+    build_run_labels,
+    build_run_object_annotations,
+    render_to_objects,
 )
 from gangplan.generators.launch import has_run_deadline
 from gangplan.model.duration import format_duration
-from gangplan.model.frameworks import ONE_RANK
+from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.job import Job
 from gangplan.objects import Body
-from gangplan.plan import Unit
-from gangplan.plan.names import DATED, SCHEDULED
+from gangplan.plan import RunPlan
+from gangplan.plan.names import DATED_SUFFIX, SCHEDULE_LABEL
 
 # The hash of what the user wrote: distinguishes a new spec from a new platform (gangplan.emit.earlier).
-SPEC_HASH = f"{PREFIX}spec-hash"
+SPEC_HASH = f"{LABEL_PREFIX}spec-hash"
 
 
 # The digest of the image, and the claims and connections that a run reads and writes.
-IMAGE_DIGEST = f"{PREFIX}image-digest"
-DATASETS = f"{PREFIX}datasets"
-PARAMETERS = f"{PREFIX}parameters"  # of a trial of a sweep
+IMAGE_DIGEST = f"{LABEL_PREFIX}image-digest"
+DATASETS = f"{LABEL_PREFIX}datasets"
+PARAMETERS = f"{LABEL_PREFIX}parameters"  # of a trial of a sweep
 
 # Its last word is also the name of a rule, so it is written whole.
-LOG_RETENTION = "training.openshift.io/log-retention"
+LOG_RETENTION_ANNOTATION = "training.openshift.io/log-retention"
 
 
-def train_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
+def generate_train_job(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return the TrainJob of a run."""
     job = unit.job
     return write(
@@ -41,34 +41,34 @@ def train_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
         {
             "job": job,
             "layout": unit.layout,
-            "per_node": job.image.framework not in ONE_RANK,
-            **run_values(unit),
-            **_dated(unit),
+            "per_node": job.image.framework not in ONE_RANK_FRAMEWORKS,
+            **build_run_values(unit),
+            **_build_dated_run_values(unit),
             "runtime": unit.run_name,
             "deadline_s": job.timeout_s if has_run_deadline(job) else 0,
         },
     )
 
 
-def _dated(unit: Unit) -> dict[str, Any]:
+def _build_dated_run_values(unit: RunPlan) -> dict[str, Any]:
     """Return the values of a scheduled run: a name that ends in a date, and the label to find it by."""
     if not unit.job.is_dated:
         return {}
-    labels = tuple(sorted((*run_labels(unit), (SCHEDULED, unit.job.name))))
-    return {"name": f"{unit.job.name}-{DATED}", "labels": labels}
+    labels = tuple(sorted((*build_run_labels(unit), (SCHEDULE_LABEL, unit.job.name))))
+    return {"name": f"{unit.job.name}-{DATED_SUFFIX}", "labels": labels}
 
 
-def run_values(unit: Unit) -> dict[str, Any]:
+def build_run_values(unit: RunPlan) -> dict[str, Any]:
     """Return the name, labels, annotations and priority class of a run's object, of either kind."""
     return {
         "name": unit.run_name,
-        "labels": run_labels(unit),
+        "labels": build_run_labels(unit),
         "annotations": tuple(
             sorted(
                 {
-                    **dict(run_annotations(unit, unit.job.backend.kind)),
-                    **_lineage(unit),
-                    **_for_tools(unit.job),
+                    **dict(build_run_object_annotations(unit, unit.job.backend.kind)),
+                    **_build_lineage_annotations(unit),
+                    **_build_platform_annotations(unit.job),
                 }.items()
             )
         ),
@@ -76,7 +76,7 @@ def run_values(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _lineage(unit: Unit) -> dict[str, str]:
+def _build_lineage_annotations(unit: RunPlan) -> dict[str, str]:
     """Return what the run was rendered from.
 
     These annotations are on the run's own object only; they may change on an existing run.
@@ -93,13 +93,13 @@ def _lineage(unit: Unit) -> dict[str, str]:
     return found
 
 
-def _for_tools(job: Job) -> dict[str, str]:
+def _build_platform_annotations(job: Job) -> dict[str, str]:
     """Return what the platform's log and cost tools look for on a run (founding requirements).
 
     Not on pods: their templates cannot change while the run exists, and a longer retention must not make a
     new run.
     """
-    found = {LOG_RETENTION: format_duration(job.log_retention_s)}
+    found = {LOG_RETENTION_ANNOTATION: format_duration(job.log_retention_s)}
     if job.timeout_s:
         found[f"{PLATFORM_PREFIX}timeout"] = format_duration(job.timeout_s)
         found[f"{PLATFORM_PREFIX}timeout-action"] = "terminate"

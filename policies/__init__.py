@@ -2,7 +2,7 @@
 
 # The packs that come with gangplan, one folder each. Any other folder with a pack.yaml is a workspace's own,
 # even if the workspace is this repository.
-PACKS = (
+BUILTIN_PACKS = (
     "baseline",
     "data",
     "fabrics",

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
-from gangplan.incremental.program import program
-from gangplan.incremental.store import Store
+from gangplan.incremental.program import digest_program
+from gangplan.incremental.store import RecordStore
 from gangplan.pipeline import conditions, second_opinion, shapes
-from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
+from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL
 from tests import workspaces
 from tests.tools.real import provisioned, real_kubeconform, real_kubectl, real_kustomize
 
@@ -103,25 +103,25 @@ def no_second_opinion(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
     tests/validate/test_second_opinion.py shows it everything at once; tests marked with it run it as usual.
     """
-    if not any(mark.args == (KUBECONFORM.name,) for mark in request.node.iter_markers("real_tool")):
-        monkeypatch.setattr(second_opinion, "pick", lambda *_: None)
+    if not any(mark.args == (KUBECONFORM_TOOL.name,) for mark in request.node.iter_markers("real_tool")):
+        monkeypatch.setattr(second_opinion, "find_kubeconform", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)
 def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read gangplan's own files once per process, although each test has its own cache."""
     for module in (conditions, shapes):
-        monkeypatch.setattr(module, "program", _program)
+        monkeypatch.setattr(module, "digest_program", _program)
 
 
 @functools.cache
 def _digest() -> str:
-    nowhere = Store("")
+    nowhere = RecordStore("")
     nowhere.folder = None
-    return program(nowhere)
+    return digest_program(nowhere)
 
 
-def _program(_: Store) -> str:
+def _program(_: RecordStore) -> str:
     return _digest()
 
 
@@ -140,10 +140,10 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def builder() -> str:
     """Return the program that builds overlays, or skip the test, naming the program, where there is none."""
-    from gangplan.tools.kustomize import engine
+    from gangplan.tools.kustomize import find_kustomize_engine
 
-    provisioned(KUSTOMIZE.name)
-    found = engine()
+    provisioned(KUSTOMIZE_TOOL.name)
+    found = find_kustomize_engine()
     if found is None:
         pytest.skip("no kustomize and no kubectl: overlays with patches cannot be built")
     return found.label

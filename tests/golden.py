@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.tools.kustomize import engine
+from gangplan.tools.kustomize import find_kustomize_engine
 from tests.workspaces import REPOSITORY, gangplan, tree
 
 Texts = Mapping[str, str]
@@ -39,7 +39,7 @@ _KEY = re.compile(r" *(?P<item>- )?(?P<key>[\w./-]+):(?: (?P<value>[\w.-]+)$)?")
 def render_example(name: str) -> Path:
     """Render an example once in a process, and return the folder."""
     source, root = REPOSITORY / "tests/examples" / name / "input", Path(_HELD.name) / name
-    if list(source.glob("overlays/*/kustomization.yaml")) and engine() is None:
+    if list(source.glob("overlays/*/kustomization.yaml")) and find_kustomize_engine() is None:
         pytest.skip("no kustomize and no kubectl: overlays with patches cannot be built")
     shutil.copytree(source, root, dirs_exist_ok=True)
     outcome = gangplan("render", "-C", root)

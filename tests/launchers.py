@@ -18,23 +18,23 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from gangplan.plan.launchers import FAMILIES, Mpi, Option
+from gangplan.plan.launchers import MPI_LAUNCHERS, LauncherOption, MpiGeneration
 
 MARK = "MARK"
-IMAGES: dict[Mpi, str] = {
+IMAGES: dict[MpiGeneration, str] = {
     "OpenMPI4": "openmpi4",
     "OpenMPI5": "openmpi",
     "MPICH": "mpich",
     "IntelMPI": "intel",
 }
-PROGRAMS: dict[Mpi, tuple[str, ...]] = {
+PROGRAMS: dict[MpiGeneration, tuple[str, ...]] = {
     "OpenMPI4": ("mpirun", "mpiexec", "orterun"),
     "OpenMPI5": ("mpirun", "mpiexec", "prterun"),
     "MPICH": ("mpirun", "mpiexec", "mpiexec.hydra"),
     "IntelMPI": ("mpirun", "mpiexec", "mpiexec.hydra"),
 }
 # Options that work on any machine and change nothing about ranks and hosts, each as its words.
-HARMLESS: dict[Mpi, tuple[tuple[str, ...], ...]] = {
+HARMLESS: dict[MpiGeneration, tuple[tuple[str, ...], ...]] = {
     "OpenMPI4": (
         ("--report-bindings",), ("--tag-output",), ("-x", "A=1"), ("--mca", "btl_base_verbose", "0"),
         ("--oversubscribe",), ("--display-map",), ("-wdir", "/"), ("--bind-to", "none"), ("-bind-to", "none"),
@@ -58,7 +58,7 @@ PREFIXES = (("env", "C=3"), ("time",), ("timeout", "60"), ("nice", "-n", "0"), (
 INNER = ((), ("env", "D=4"), ("bash", "-c", 'exec "$0"'), ("nice",))
 
 
-def _counts(family: Mpi, ranks: int, slots: int) -> list[tuple[str, ...]]:
+def _counts(family: MpiGeneration, ranks: int, slots: int) -> list[tuple[str, ...]]:
     """Return every spelling of the right number of ranks, and no number at all."""
     spelled = [
         ("-np", str(ranks)),
@@ -82,7 +82,7 @@ def _in_shell(words: list[str]) -> list[str]:
 
 
 @st.composite
-def right_lines(draw: st.DrawFn, family: Mpi, ranks: int, slots: int) -> list[str]:
+def right_lines(draw: st.DrawFn, family: MpiGeneration, ranks: int, slots: int) -> list[str]:
     """Draw a launcher with the planned numbers and harmless options, after prefixes or in a shell."""
     options = draw(
         st.lists(
@@ -100,7 +100,7 @@ def right_lines(draw: st.DrawFn, family: Mpi, ranks: int, slots: int) -> list[st
     return _in_shell(words) if draw(st.integers(0, 4)) == 0 else words
 
 
-def _value(option: Option, ranks: int, slots: int) -> st.SearchStrategy[str]:
+def _value(option: LauncherOption, ranks: int, slots: int) -> st.SearchStrategy[str]:
     numbers = [str(ranks), str(slots), "1", "3", str(ranks + 1)]
     return st.sampled_from(
         [
@@ -119,9 +119,9 @@ def _value(option: Option, ranks: int, slots: int) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def command_lines(draw: st.DrawFn, family: Mpi, ranks: int, slots: int) -> list[str]:
+def command_lines(draw: st.DrawFn, family: MpiGeneration, ranks: int, slots: int) -> list[str]:
     """Draw any command from the tables: options of this family and others, any values, nested launchers."""
-    table = FAMILIES[draw(st.sampled_from([family, family, family, *FAMILIES]))]
+    table = MPI_LAUNCHERS[draw(st.sampled_from([family, family, family, *MPI_LAUNCHERS]))]
     words = [draw(st.sampled_from([*PROGRAMS[family], "mpirun", "torchrun", "srun", "horovodrun"]))]
     for option in draw(
         st.lists(st.sampled_from(sorted(table.options.values(), key=lambda one: one.name)), max_size=4)

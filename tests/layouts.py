@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from gangplan.model.backend import ANCESTOR
-from gangplan.validate.jobset import entries_of
+from gangplan.model.backend import ANCESTOR_LABEL
+from gangplan.validate.jobset import list_replicated_jobs
 from tests.lab import samples
 from tests.lab.client import Object
 
@@ -14,12 +14,12 @@ Change = Callable[[Object, Object], None]
 
 
 def _step(runtime: Object, role: str, step: str | None) -> None:
-    for entry in entries_of(runtime):
+    for entry in list_replicated_jobs(runtime):
         if entry["name"] == role:
             labels = entry["template"].setdefault("metadata", {}).setdefault("labels", {})
-            labels.pop(ANCESTOR, None)
+            labels.pop(ANCESTOR_LABEL, None)
             if step:
-                labels[ANCESTOR] = step
+                labels[ANCESTOR_LABEL] = step
 
 
 def _of_all_launchers(runtime: Object, job: Object) -> None:
@@ -38,13 +38,13 @@ def _workers_alone(runtime: Object, job: Object) -> None:
 
 def _written(runtime: Object, job: Object) -> None:
     """Set numbers on a replicated job itself, and add one more replicated job."""
-    for entry in entries_of(runtime):
+    for entry in list_replicated_jobs(runtime):
         if entry["name"] == "node":
             entry["template"]["spec"] |= {"parallelism": 5, "completions": 5}
-    more = copy.deepcopy(entries_of(runtime)[0])
+    more = copy.deepcopy(list_replicated_jobs(runtime)[0])
     more |= {"name": "more", "replicas": 2}
     more["template"]["spec"] |= {"parallelism": 2, "completions": 2}
-    entries_of(runtime).append(more)
+    list_replicated_jobs(runtime).append(more)
     del job["spec"]["trainer"]["numNodes"]
 
 
@@ -52,7 +52,9 @@ def _torch(runtime: Object, job: Object) -> None:
     spec = runtime["spec"]
     spec["mlPolicy"] = {"numNodes": 1, "torch": {}}
     del spec["template"]["spec"]["successPolicy"]
-    spec["template"]["spec"]["replicatedJobs"] = [one for one in entries_of(runtime) if one["name"] == "node"]
+    spec["template"]["spec"]["replicatedJobs"] = [
+        one for one in list_replicated_jobs(runtime) if one["name"] == "node"
+    ]
     job["spec"]["trainer"] = {"numNodes": 3}
     _step(runtime, "node", "trainer")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gangplan.spec.lookalikes import typeset
+from gangplan.spec.lookalikes import describe_typesetting
 
 IMAGES = {"openmpi": "mpi", "openmpi4": "mpi", "mpich": "mpi", "horovod": "horovod", "deepspeed": "deepspeed"}
 # Words that a shell, YAML, jinja or a number parser might change.
@@ -23,7 +23,8 @@ words = st.sampled_from(NASTY) | st.text(
     st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_categories=("Cs", "Cc")), max_size=12
 ).filter(
     lambda word: (
-        not typeset(word) and not re.search(r"\$[A-Z_{(]|`.*`|^~/|[<{]|^[0-9&]*[|&;>]+[0-9&]*$", word)
+        not describe_typesetting(word)
+        and not re.search(r"\$[A-Z_{(]|`.*`|^~/|[<{]|^[0-9&]*[|&;>]+[0-9&]*$", word)
     )
 )
 names = st.from_regex(r"[a-z]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)

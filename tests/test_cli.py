@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 
 from gangplan import __version__
 from gangplan.errors import Exit
-from gangplan.report.escape import own_line
+from gangplan.report.escape import escape_own_line
 from tests import workspaces
 from tests.workspaces import gangplan, gangplan_process, render, write
 
@@ -201,7 +201,7 @@ def stop(*given):
     exec("raise KeyboardInterrupt")  # as in namedtuple, which many modules use
 
 render.load_workspace = stop
-sys.exit(cli.run())
+sys.exit(cli.run_command_line())
 """
 
 
@@ -428,8 +428,8 @@ def test_a_fatal_line_contains_no_workflow_command(root: Path, monkeypatch: pyte
 
 
 def test_a_line_of_its_own_contains_no_workflow_command() -> None:
-    assert own_line("  ::error::x\n\033[31m") == "\\  ::error::x\\n\\x1b[31m"
-    assert own_line("a ::error::x") == "a ::error::x"
+    assert escape_own_line("  ::error::x\n\033[31m") == "\\  ::error::x\\n\\x1b[31m"
+    assert escape_own_line("a ::error::x") == "a ::error::x"
 
 
 @pytest.mark.parametrize("command", ["why", "validate", "plan", "render"])

@@ -69,7 +69,7 @@ def test_each_way_to_read_the_clock_is_found(tmp_path: Path) -> None:
 
 def test_every_test_has_the_same_day(root: Path) -> None:
     """Fixing the day, in this process and in others, keeps files that expire from failing a test later."""
-    assert clock.day() == "2026-07-01"
+    assert clock.read_today() == "2026-07-01"
     workspaces.write(root, {"policies/waivers/gpus.yaml": WAIVER})
     for run in (gangplan, gangplan_process):
         rules = {finding.rule for finding in run("validate", "-C", root, "--format", "json").findings}

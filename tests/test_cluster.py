@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.report.cluster import shown
 from gangplan.report.kueue_config import go_duration
-from gangplan.report.upgrade import ABSENT
+from gangplan.report.upgrade import ABSENT_TEXT
 from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan
 
@@ -286,7 +286,7 @@ def test_only_the_named_cluster_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (ABSENT, "(absent)"),
+        (ABSENT_TEXT, "(absent)"),
         ("a\nb\n", "a text of 2 lines"),
         ("x" * 80, '"' + "x" * 56 + "..."),
         (3, "3"),
@@ -401,5 +401,5 @@ def test_durations_are_written_as_go_reads_them(seconds: int, text: str) -> None
 @pytest.mark.parametrize("engine", ["serial", "process"])
 def test_workers_render_for_the_other_versions(engine: str, root: Path) -> None:
     request = Request(many(root, 60), engine=engine, jobs=2, versions=(("kubernetes", "1.35"),))
-    (tenant,) = [text for path, text in preview(request).texts.items() if path.endswith("tenant.yaml")]
+    (tenant,) = [text for path, text in preview_render(request).texts.items() if path.endswith("tenant.yaml")]
     assert "pod-security.kubernetes.io/enforce-version: v1.35" in tenant

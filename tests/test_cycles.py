@@ -9,7 +9,7 @@ import pytest
 
 from gangplan.pipeline.clusters import expand_cluster
 from gangplan.pipeline.runs import expand_specs
-from gangplan.pipeline.worker import WorkerOptions, worker_of
+from gangplan.pipeline.worker import WorkerOptions, create_worker
 from gangplan.workspace import load_workspace
 from tests.proofs.test_growth import written
 
@@ -25,7 +25,7 @@ def test_runs_and_teams_leave_few_cycles(what: str, numbers: tuple[int, int], tm
     for number in numbers:
         teams, specs = (number, 2) if what == "teams" else (5, number)
         workspace = load_workspace(written(tmp_path / str(number), teams, 1, specs))
-        worker = worker_of(workspace, WorkerOptions())
+        worker = create_worker(workspace, WorkerOptions())
         gc.collect()
         gc.disable()
         try:

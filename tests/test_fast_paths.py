@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gangplan.component import load_component
 from gangplan.objects import dump_all, ref_of
 from gangplan.overlay import OverlayBuilder
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import ManifestError, load_blocks, load_objects
 from gangplan.source import blocks as reader
@@ -113,7 +113,7 @@ def test_the_template_reader_rarely_hands_over_to_the_parser(
     """
     handed: list[str] = []
     monkeypatch.setattr(reader, "load_objects", lambda text: handed.append(text) or load_objects(text))
-    preview(Request(ROOT, engine="serial"))
+    preview_render(Request(ROOT, engine="serial"))
     assert [text for text in handed if not re.match("title: |.*\nkind: PrometheusRule", text)] == []
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.model.quantity import ZERO, parse
+from gangplan.model.quantity import ZERO, parse_quantity
 from gangplan.source import load_objects
 from tests.golden import render_example
 from tests.workspaces import gangplan
@@ -67,13 +67,13 @@ def test_quotas_add_up_to_the_capacity(cluster: str) -> None:
     # CPU and memory go with the GPUs: a GPU without them could never be reclaimed (kueue#4028).
     for resource, whole in (("cpu", "1984"), ("memory", "22800Gi")):
         parts = [
-            parse(item["nominalQuota"])
+            parse_quantity(item["nominalQuota"])
             for queue in found.values()
             for flavor in queue["spec"]["resourceGroups"][0]["flavors"]
             for item in flavor["resources"]
             if item["name"] == resource
         ]
-        assert sum(parts, ZERO) == parse(whole)
+        assert sum(parts, ZERO) == parse_quantity(whole)
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from gangplan.emit import is_run_file
-from gangplan.gitops.argocd import CHILD_KINDS, ArgoCluster, ArgoOptions, argocd_objects, spaced_kinds
-from gangplan.gitops.flux import MULTIKUEUE, flux_objects
+from gangplan.gitops.argocd import CHILD_KINDS, ArgoCluster, ArgoOptions, build_argocd_objects, spaced_kinds
+from gangplan.gitops.flux import MULTIKUEUE, build_flux_objects
 from gangplan.gitops.source import RepositorySource
 from gangplan.model.backend import TRAINJOB
-from gangplan.model.kinds import kinds_of
-from gangplan.objects import BINDING, POLICY
-from gangplan.pipeline.render import preview
+from gangplan.model.kinds import find_kinds_of_parts
+from gangplan.objects import BINDING_KIND, POLICY_KIND
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.policy.export import guardrails
+from gangplan.policy.export import list_guardrails
 from gangplan.source import load_objects
-from gangplan.tools.kustomize import engine
+from gangplan.tools.kustomize import find_kustomize_engine
 from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.e2e.story import ROOT
@@ -37,7 +37,7 @@ def made(
 ) -> dict[str, Any]:
     """Return projects and applications of one cluster, by kind and name."""
     given = {"name": "us-cloud", "teams": TEAMS, "override_field": "runtimePatches", **more}
-    bodies = argocd_objects(ArgoCluster(**given), source, PARTS, options)
+    bodies = build_argocd_objects(ArgoCluster(**given), source, PARTS, options)
     return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
 
 
@@ -227,14 +227,16 @@ def test_the_runs_application_names_a_namespace_that_its_project_allows(objects:
 
 
 def test_the_runs_project_allows_exactly_the_kinds_of_a_run() -> None:
-    texts = [text for path, text in preview(Request(ROOT, ("us-cloud",))).texts.items() if is_run_file(path)]
+    texts = [
+        text for path, text in preview_render(Request(ROOT, ("us-cloud",))).texts.items() if is_run_file(path)
+    ]
     # The sample has no files next to its specs.
     texts += [path.read_text() for path in render_example("files-beside-the-spec").glob("*/runs/*/*-*.yaml")]
     rendered = {
         (body["apiVersion"].rpartition("/")[0], body["kind"]) for text in texts for body in load_objects(text)
     }
 
-    rows = kinds_of("runs")
+    rows = find_kinds_of_parts("runs")
     assert rendered == {(one.group, one.name) for one in rows if one.needs in ("", "trainer")}
     assert not {(one.group, one.name) for one in rows if one.needs != "after"} & set(CHILD_KINDS)
     assert not {"Secret", "ConfigMap"} & {kind for _, kind in CHILD_KINDS}
@@ -258,7 +260,7 @@ def files_of_examples(pattern: str) -> list[Path]:
 
 
 def test_guardrails_allow_every_rendered_kind() -> None:
-    known = {(one.group, one.name) for one in kinds_of("policies", "platform", "tenants")}
+    known = {(one.group, one.name) for one in find_kinds_of_parts("policies", "platform", "tenants")}
     for file in files_of_examples("*/[pt]*/**/*.yaml"):
         for body in load_objects(file.read_bytes()):
             group = body["apiVersion"].rpartition("/")[0]
@@ -272,12 +274,12 @@ def test_guardrails_allow_what_own_policies_need(tmp_path: Path) -> None:
         "{apiVersion: example.com/v1, kind: TeamLimits, metadata: {name: b, namespace: limits}}\n"
     )
     root = write(stock(tmp_path), {"policies/own.yaml": own})
-    policies = guardrails(load_workspace(root), "lab")
+    policies = list_guardrails(load_workspace(root), "lab")
     spec = made(policies=policies)["AppProject/us-cloud-guardrails"]["spec"]
     assert {"group": "example.com", "kind": "Limits"} in spec["clusterResourceWhitelist"]
     assert {"group": "example.com", "kind": "TeamLimits"} in spec["namespaceResourceWhitelist"]
     assert {"limits", "gangplan-policies"} <= {one["namespace"] for one in spec["destinations"]}
-    for kind in (POLICY, BINDING):
+    for kind in (POLICY_KIND, BINDING_KIND):
         group = "admissionregistration.k8s.io"
         assert {"group": group, "kind": kind, "name": "gangplan-*"} in spec["clusterResourceWhitelist"]
 
@@ -308,7 +310,7 @@ def test_guardrails_may_use_the_namespace_of_prometheus() -> None:
 def flux(parts: list[str]) -> dict[str, dict[str, Any]]:
     """Return the objects that Flux reads on one cluster, by kind and name."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
-    bodies = flux_objects("lab", source, parts)
+    bodies = build_flux_objects("lab", source, parts)
     return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
 
 
@@ -335,7 +337,7 @@ def test_flux_waits_for_queues_but_for_no_run() -> None:
 
 def test_flux_without_kueue_checks_no_queue() -> None:
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
-    bodies = flux_objects("lab", source, ["platform", "runs"], has_kueue=False)
+    bodies = build_flux_objects("lab", source, ["platform", "runs"], has_kueue=False)
     assert ["healthCheckExprs" in body["spec"] for body in bodies] == [False, False, False, True]
 
 
@@ -345,7 +347,7 @@ def test_flux_without_kueue_checks_no_queue() -> None:
 )
 def test_flux_reads_oci_artifacts(revision: str, reference: dict[str, str]) -> None:
     source = RepositorySource("oci://registry.example.com/ml/jobs", revision, "flux-system")
-    artifact, kustomization = flux_objects("lab", source, ["platform"])
+    artifact, kustomization = build_flux_objects("lab", source, ["platform"])
     assert (artifact["kind"], artifact["spec"]["ref"]) == ("OCIRepository", reference)
     assert kustomization["spec"]["sourceRef"] == {"kind": "OCIRepository", "name": "lab-rendered"}
 
@@ -353,7 +355,7 @@ def test_flux_reads_oci_artifacts(revision: str, reference: dict[str, str]) -> N
 def test_flux_reads_only_one_folder_of_a_bigger_repository(tmp_path: Path) -> None:
     """Git reads the ignore rules as Flux does."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system", "ml/jobs")
-    repository, kustomization = flux_objects("lab", source, ["platform"])
+    repository, kustomization = build_flux_objects("lab", source, ["platform"])
     assert kustomization["spec"]["path"] == "./ml/jobs/rendered/lab/platform"
     (tmp_path / ".gitignore").write_text(repository["spec"]["ignore"])
     files = [
@@ -389,7 +391,7 @@ def test_flux_creates_runs_once_leaves_archived_ones_and_replaces_records(
 ) -> None:
     """kustomize, which Flux builds with, applies the patches."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
-    patches = flux_objects("lab", source, ["runs"], hands_on=hands_on)[-1]["spec"]["patches"]
+    patches = build_flux_objects("lab", source, ["runs"], hands_on=hands_on)[-1]["spec"]["patches"]
     annotations = {
         "new": "{a: b}",
         "archived": "{kustomize.toolkit.fluxcd.io/ssa: Ignore}",
@@ -401,7 +403,7 @@ def test_flux_creates_runs_once_leaves_archived_ones_and_replaces_records(
         (tmp_path / f"{name}.yaml").write_text(text)
     kustomization = {"resources": [f"{name}.yaml" for name in annotations], "patches": patches}
     (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization))
-    found = engine()
+    found = find_kustomize_engine()
     assert found is not None
     command = [found.path, "kustomize" if "kubectl" in found.label else "build", tmp_path]
     built = {
@@ -431,7 +433,7 @@ def test_flux_creates_runs_once_leaves_archived_ones_and_replaces_records(
 
 def test_flux_replaces_no_record_without_kueue() -> None:
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
-    *_, patch = flux_objects("lab", source, ["runs"], has_kueue=False)[-1]["spec"]["patches"]
+    *_, patch = build_flux_objects("lab", source, ["runs"], has_kueue=False)[-1]["spec"]["patches"]
     assert "kind: All" not in patch["patch"]
     assert "IfNotPresent" in patch["patch"]
 
@@ -448,11 +450,11 @@ def test_flux_finds_all_runs_and_also_that_none_are_left(
         (tmp_path / path.relative_to(tree)).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path.relative_to(tree)).write_bytes(path.read_bytes())
     names = [path.relative_to(tree).as_posix() for path in files]
-    found = engine()
+    found = find_kustomize_engine()
     assert found is not None
     command = [found.path, "kustomize" if "kubectl" in found.label else "build", tmp_path]
     built = []
-    for body in flux_objects("us-cloud", source, ["runs"])[1:]:
+    for body in build_flux_objects("us-cloud", source, ["runs"])[1:]:
         assert body["spec"]["path"] == "./rendered/us-cloud"
         patches = body["spec"]["patches"]
         (tmp_path / "kustomization.yaml").write_text(json.dumps({"resources": names, "patches": patches}))

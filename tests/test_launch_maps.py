@@ -13,7 +13,7 @@ from tests import workspaces
 from tests.workspaces import gangplan, render, write
 
 SPEC = "specs/nlp/filings.yaml"
-TEXTS = dict(scripts.launch_scripts())
+TEXTS = dict(scripts.read_launch_scripts())
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     write(tmp_path, {**workspaces.STOCK, SPEC: workspaces.SPEC + "keep: true\n"})
     render(tmp_path, "--no-cache")
     today = {**TEXTS, "common.sh": TEXTS["common.sh"] + "# one line more\n"}
-    monkeypatch.setattr(scripts, "launch_scripts", lambda: today)
+    monkeypatch.setattr(scripts, "read_launch_scripts", lambda: today)
     for one in caches:
         one.cache_clear()
     yield tmp_path

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.rulebook import example_of
+from gangplan.rulebook import find_rule_example
 from gangplan.rules.contention import RUNS_BLOCK_RUNS
 from gangplan.source import load_objects
 from tests import workspaces
@@ -267,7 +267,7 @@ def test_an_archived_run_is_not_reported_to_train_again(committed: Path) -> None
 
 def test_a_stopped_run_needs_no_capacity(root: Path) -> None:
     """Two runs block each other until they are stopped."""
-    example = example_of(RUNS_BLOCK_RUNS)
+    example = find_rule_example(RUNS_BLOCK_RUNS)
     assert example is not None
     put(root, example, "before")
     assert "runs-block-runs" in {one.rule for one in gangplan("validate", "-C", root).findings}

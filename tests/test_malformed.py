@@ -18,20 +18,20 @@ from typing import Any
 
 import pytest
 
-from gangplan.containerfile.parse import parse as parse_containerfile
+from gangplan.containerfile.parse import parse_containerfile as parse_containerfile
 from gangplan.errors import Exit
-from gangplan.findings import sentence
-from gangplan.imports.fabric import _networks
+from gangplan.findings import format_sentence
+from gangplan.imports.fabric import _parse_multus_networks
 from gangplan.imports.managed.sagemaker import decoded
-from gangplan.model.support import kueue_line
-from gangplan.reference.schemas import models
-from gangplan.source import load
-from gangplan.spec.convert import converted
-from gangplan.spec.load import parse
-from gangplan.starter.fields import FORMATS, fields_of
-from gangplan.starter.text import KINDS
-from gangplan.validate.kueue.annotations import LAYERS, _layers
-from gangplan.validate.network.beyond import _of_gke
+from gangplan.model.support import look_up_kueue_line
+from gangplan.reference.schemas import list_format_models
+from gangplan.source import load_document
+from gangplan.spec.convert import convert_value
+from gangplan.spec.load import parse_document
+from gangplan.starter.fields import NEW_FILE_FORMATS, fields_of
+from gangplan.starter.text import NEW_FILE_KINDS
+from gangplan.validate.kueue.annotations import LAYERS, _check_topology_layers
+from gangplan.validate.network.beyond import _parse_gke_networks
 from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan, gangplan_process
 
@@ -135,7 +135,7 @@ def test_wrong_input_is_reported_at_its_place(
     blamed = next(shown for shown in outcome.findings if (shown.place, shown.rule) == (place, rule))
     assert case.body.get("says", "") in blamed.message
     assert case.body.get("helps", "").lower() in blamed.help.lower()
-    assert blamed.help == case.body.get("help", blamed.help) == sentence(blamed.help)
+    assert blamed.help == case.body.get("help", blamed.help) == format_sentence(blamed.help)
     assert blamed.help
 
 
@@ -328,17 +328,17 @@ _LONG_VALUES = [
 ]
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", NEW_FILE_FORMATS)
 def test_very_long_numbers_are_reported_in_every_field(kind: str) -> None:
     """Python refuses to parse more than 4300 digits, but every field is still checked."""
     for field in fields_of(kind):
         path = ("images", "new", *field.path) if kind == "image" else field.path
         for value in _LONG_VALUES:
             blocks = "".join(f"{'  ' * depth}{name}:\n" for depth, name in enumerate(path))
-            text = f"apiVersion: gangplan.dev/v1\nkind: {KINDS[kind]}\n{blocks[:-1]} {value}\n"
-            document, findings = load(text.encode(), "a.yaml")
+            text = f"apiVersion: gangplan.dev/v1\nkind: {NEW_FILE_KINDS[kind]}\n{blocks[:-1]} {value}\n"
+            document, findings = load_document(text.encode(), "a.yaml")
             if document is not None:
-                _, findings = parse(models()[FORMATS[kind]], document)
+                _, findings = parse_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
             assert all(one.message and len(str(one.where)) < 50 for one in findings)
             whole = [one.help for one in findings if one.message.endswith("; expected a whole number")]
             assert f"{path[-1]}: {'9' * 18}" not in "".join(whole), "it would not be one either"
@@ -347,8 +347,8 @@ def test_very_long_numbers_are_reported_in_every_field(kind: str) -> None:
 @pytest.mark.parametrize("digits", [20, 5000])
 def test_a_very_long_number_is_not_cut(digits: int) -> None:
     """Without its last digits, it would be another number."""
-    assert converted("restart", "retries", f"on-failure:1{'0' * digits}") == 1
-    assert converted("nodes", "workers", long := f"1-1{'0' * digits}") == long
+    assert convert_value("restart", "retries", f"on-failure:1{'0' * digits}") == 1
+    assert convert_value("nodes", "workers", long := f"1-1{'0' * digits}") == long
 
 
 DEEP = "[" * 100_000
@@ -356,7 +356,7 @@ DEEP = "[" * 100_000
 
 def test_json_inside_other_texts_is_never_too_deep() -> None:
     assert parse_containerfile(f"FROM scratch\nRUN {DEEP}\n")[1].words == ()
-    assert _networks(DEEP) == []
+    assert _parse_multus_networks(DEEP) == []
     assert decoded(DEEP) == DEEP
-    assert _of_gke(DEEP) == [DEEP]
-    assert list(_layers("here", {LAYERS: DEEP}, 1, kueue_line("0.19")))
+    assert _parse_gke_networks(DEEP) == [DEEP]
+    assert list(_check_topology_layers("here", {LAYERS: DEEP}, 1, look_up_kueue_line("0.19")))

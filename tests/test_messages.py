@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.findings import Finding, Location, sentence
-from gangplan.report.changes import changes
+from gangplan.findings import Finding, Location, format_sentence
+from gangplan.report.changes import suggest_changes
 from gangplan.report.github import github_report
 from gangplan.report.model import Report
 from gangplan.report.sarif import sarif_report
 from gangplan.report.text import text_report
-from gangplan.rulebook import Rulebook, shipped
-from gangplan.spec.near import closest
+from gangplan.rulebook import Rulebook, load_shipped_rules
+from gangplan.spec.near import find_closest
 from tests import test_thirty_faults, workspaces
 from tests.workspaces import SPEC, gangplan, write
 
@@ -42,7 +42,7 @@ def test_thirty_faults_are_reported_in_sentences_and_readable_amounts(tmp_path: 
     for one in found:
         assert one.help, one
         assert one.help[-1] in ".?!", one
-        assert one.help == sentence(one.help), one
+        assert one.help == format_sentence(one.help), one
         assert not one.message.endswith(": "), one
         assert not RAW.search(one.message), one
         assert not TWICE.search(one.message), one
@@ -59,7 +59,9 @@ def test_thirty_faults_are_reported_in_sentences_and_readable_amounts(tmp_path: 
     ],
 )
 def test_a_help_is_a_sentence(written: str, said: str) -> None:
-    assert Finding(Rulebook().policy("x"), Location("a"), "m", written).help == sentence(written) == said
+    assert (
+        Finding(Rulebook().policy("x"), Location("a"), "m", written).help == format_sentence(written) == said
+    )
 
 
 def test_the_whole_word_is_underlined(root: Path) -> None:
@@ -95,7 +97,7 @@ def test_places_with_different_ends_are_equal() -> None:
 )  # fmt: skip
 def test_only_similar_words_are_suggested(word: str, meant: str) -> None:
     known = ["workers", "slots", "state", "image", "priority", "gpus", "cpu", "labels", "timeout", "retries"]
-    assert closest(word, known) == meant
+    assert find_closest(word, known) == meant
 
 
 def test_a_list_of_known_fields_is_no_fix() -> None:
@@ -108,7 +110,7 @@ def test_a_list_of_known_fields_is_no_fix() -> None:
         )
         for line in (1, 2, 3)
     ]
-    assert not changes(found)
+    assert not suggest_changes(found)
 
 
 def test_any_number_of_mig_slices_is_usual(root: Path) -> None:
@@ -136,7 +138,7 @@ def test_the_help_for_a_secret_in_a_command_is_valid(root: Path) -> None:
 
 def test_the_retention_period_is_only_in_the_message() -> None:
     """Several regimes use the policy, so its page names no number: the message has the regime's own."""
-    pages = [page for name, page in shipped().items() if name.startswith("audit-retention")]
+    pages = [page for name, page in load_shipped_rules().items() if name.startswith("audit-retention")]
     assert pages
     assert not any(re.search(r"[0-9]+ ?d", page.fix) for page in pages)
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gangplan.model.quantity import parse
-from gangplan.policy.objects import NAMESPACE
+from gangplan.model.quantity import parse_quantity
+from gangplan.policy.objects import POLICIES_NAMESPACE
 from tests.test_crds import every_workspace, files, minors, objects
 from tests.validate import crd
 
@@ -31,7 +31,7 @@ def test_quantities_are_canonical_texts(workspace: Path) -> None:
             continue
         for where, amount in amounts(body.get("spec", {}), "spec"):
             assert isinstance(amount, str), f"{body['kind']} {where}: {amount!r} is no text"
-            assert parse(amount).canonical() == amount, f"{body['kind']} {where}"
+            assert parse_quantity(amount).canonical() == amount, f"{body['kind']} {where}"
 
 
 def amounts(value: Any, path: str, inside: bool = False) -> Iterator[tuple[str, Any]]:
@@ -187,7 +187,7 @@ def is_parameter(body: Body, where: str) -> bool:
     `params.data.x` of a parameter that is left out is an error.
     """
     folder, _, name = where.partition(".")
-    is_home = body["metadata"].get("namespace") == NAMESPACE
+    is_home = body["metadata"].get("namespace") == POLICIES_NAMESPACE
     return body["kind"] == "ConfigMap" and is_home and folder == "data" and body["data"].get(name) == ""
 
 

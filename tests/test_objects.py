@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gangplan import objects
-from gangplan.objects import Body, Ref, dump, dump_all, ref_of, scalar, walk
+from gangplan.objects import Body, Ref, dump, dump_all, format_scalar, ref_of, walk_leaves
 from gangplan.source import load_objects
 from tests import plain
 
@@ -69,7 +69,7 @@ def test_a_stream_has_its_documents_in_order(objects: list[Body], header: list[s
 
 @given(strings)
 def test_a_scalar_has_the_same_value_in_every_context(text: str) -> None:
-    written = scalar(text)
+    written = format_scalar(text)
     assert "\n" not in written
     for document in (
         f"k: {written}",
@@ -103,7 +103,7 @@ def test_a_text_of_several_lines_is_written_the_same_after_any_use() -> None:
     body = {"data": {"script": "first\nsecond\n"}}
     before = dump(body)
 
-    assert scalar("first\nsecond\n") == '"first\\nsecond\\n"'
+    assert format_scalar("first\nsecond\n") == '"first\\nsecond\\n"'
 
     assert dump(body) == before == "data:\n  script: |\n    first\n    second\n"
 
@@ -211,11 +211,11 @@ def test_several_lines_become_a_block_only_where_every_reader_agrees() -> None:
     }.items(),
 )  # fmt: skip
 def test_texts_are_quoted_only_where_needed(text: str, written: str) -> None:
-    assert scalar(text) == written
+    assert format_scalar(text) == written
 
 
 def test_other_scalars_are_written_as_json() -> None:
-    assert [scalar(value) for value in (True, False, None, 0, -1, 2**64 - 1)] == [
+    assert [format_scalar(value) for value in (True, False, None, 0, -1, 2**64 - 1)] == [
         "true", "false", "null", "0", "-1", "18446744073709551615",
     ]  # fmt: skip
 
@@ -261,7 +261,7 @@ def test_references_name_objects() -> None:
 
 def test_walk_yields_leaves_with_their_paths() -> None:
     body = {"a": {"b": [1, {"c": "x"}, []]}, "d": {}, "e": None}
-    assert list(walk(body)) == [
+    assert list(walk_leaves(body)) == [
         (("a", "b", 0), 1), (("a", "b", 1, "c"), "x"), (("a", "b", 2), []), (("d",), {}), (("e",), None),
     ]  # fmt: skip
 

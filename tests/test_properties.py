@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gangplan.objects import Body, dump, walk
-from gangplan.pipeline.render import preview
+from gangplan.objects import Body, dump, walk_leaves
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.plan.names import PLACEHOLDER
+from gangplan.plan.names import HASH_PLACEHOLDER
 from gangplan.rules.model import Severity
 from tests import kubelet, plain, strategies, workspaces
 
@@ -31,7 +31,7 @@ relaxed = settings(
 def expand(root: Path, spec: dict[str, Any]) -> tuple[Result, list[Body]]:
     """Render a spec in the small workspace, and return the result and its objects."""
     workspaces.write(root, {SPEC: dump(spec), "overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
-    result = preview(Request(root, engine="serial"))
+    result = preview_render(Request(root, engine="serial"))
     assert [one for one in result.findings if one.severity is Severity.ERROR] == []
     (run,) = result.runs
     return result, [body for body in plain.load_all(result.texts[run.path]) if body]
@@ -123,7 +123,7 @@ def test_texts_arrive_as_written(spec: dict[str, Any], root: Path) -> None:
         env = {variable["name"]: kubelet.expand(variable.get("value", "")) for variable in variables}
         assert {name: env[name] for name in spec.get("env", {})} == spec.get("env", {})
     text = "".join(result.texts.values())
-    assert PLACEHOLDER not in text
+    assert HASH_PLACEHOLDER not in text
 
 
 def _filled(word: str, spec: dict[str, Any]) -> str:
@@ -161,7 +161,7 @@ def test_no_leaf_is_null_or_empty(spec: dict[str, Any], root: Path) -> None:
     """Servers drop nulls and empty lists, which shows as drift."""
     _, bodies = expand(root, spec)
     for body in bodies:
-        for path, value in walk(body):
+        for path, value in walk_leaves(body):
             assert value is not None, path
             assert value != [], path
             assert value != {} or path[-1] in ("torch",), path

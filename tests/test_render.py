@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gangplan.emit import is_launch_file, is_run_file, swap
-from gangplan.emit.lock import locked
+from gangplan.emit.lock import lock_state_folder
 from gangplan.errors import Exit
 from tests import workspaces
 from tests.workspaces import gangplan, render, rendered, tree, write
@@ -447,7 +447,7 @@ def _die_at(number: int, with_cache: bool = True) -> None:
     for name in COUNTED:
         setattr(os, name, counted(getattr(os, name)))
     Path.write_bytes = counted(Path.write_bytes)  # type: ignore[method-assign]
-    swap.exchange.__globals__["_exchange_at_once"] = counted(swap._exchange_at_once)
+    swap.exchange_paths.__globals__["_exchange_at_once"] = counted(swap._exchange_at_once)
 
 
 def _render_and_die(root: Path, number: int, with_cache: bool = True) -> int:
@@ -567,7 +567,7 @@ def test_a_kill_at_any_moment_leaves_the_old_tree_or_the_new_one(wide: Path, tmp
 
 
 def test_a_second_render_at_the_same_time_is_refused(root: Path) -> None:
-    with locked(root / ".gangplan"):
+    with lock_state_folder(root / ".gangplan"):
         outcome = gangplan("render", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT
     assert outcome.err.startswith("fatal: another render of this workspace is running\n  help: ")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.fixes.states import with_fields
+from gangplan.fixes.states import set_state_fields
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.incremental.edits import FILES
@@ -326,4 +326,4 @@ def test_a_shallow_clone_is_refused(committed: Path, tmp_path: Path) -> None:
 def test_only_state_and_retired_change(
     text: str, state: str | None, retired: list[str], after: str | None
 ) -> None:
-    assert with_fields(text, state, retired) == after
+    assert set_state_fields(text, state, retired) == after

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gangplan import workspace
 from gangplan.errors import Exit
 from gangplan.pipeline import clusters
-from gangplan.pipeline.shard import Shard, teams_of
+from gangplan.pipeline.shard import SpecShard, select_shard_teams
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan
 
@@ -386,10 +386,10 @@ def test_render_refuses_shards(three: tuple[Path, list[Path]]) -> None:
 
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=60), st.integers(1, 9), st.randoms())
 def test_every_team_is_in_one_shard_and_shards_are_even(teams: list[str], of: int, chance: Any) -> None:
-    parts = [teams_of(Shard(number, of), teams) for number in range(1, of + 1)]
+    parts = [select_shard_teams(SpecShard(number, of), teams) for number in range(1, of + 1)]
     assert Counter(team for part in parts for team in part) == Counter(set(teams))
     sizes = Counter(teams)
     loads = [sum(sizes[team] for team in part) for part in parts]
     assert max(loads) - min(loads) <= max(sizes.values(), default=0)
     chance.shuffle(teams)
-    assert parts == [teams_of(Shard(number, of), teams) for number in range(1, of + 1)]
+    assert parts == [select_shard_teams(SpecShard(number, of), teams) for number in range(1, of + 1)]

@@ -12,8 +12,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gangplan.findings import sentence
-from gangplan.source import Document, FileLimits, ManifestError, load, load_file, load_objects, parser
+from gangplan.findings import format_sentence
+from gangplan.source import (
+    Document,
+    FileLimits,
+    ManifestError,
+    load_document,
+    load_file,
+    load_objects,
+    parser,
+)
 
 SPEC = """\
 # a comment
@@ -36,7 +44,9 @@ memory: 320Gi
 
 
 def read(text: str | bytes, limits: FileLimits | None = None) -> Document:
-    document, findings = load(text.encode() if isinstance(text, str) else text, "specs/nlp/job.yaml", limits)
+    document, findings = load_document(
+        text.encode() if isinstance(text, str) else text, "specs/nlp/job.yaml", limits
+    )
     assert findings == []
     assert document is not None
     return document
@@ -44,18 +54,20 @@ def read(text: str | bytes, limits: FileLimits | None = None) -> Document:
 
 def refused(text: str | bytes, limits: FileLimits | None = None) -> list[str]:
     """Return `rule line:column message` of each finding."""
-    document, findings = load(text.encode() if isinstance(text, str) else text, "specs/nlp/job.yaml", limits)
+    document, findings = load_document(
+        text.encode() if isinstance(text, str) else text, "specs/nlp/job.yaml", limits
+    )
     assert document is None
     assert findings
     for finding in findings:
         assert finding.where.file == "specs/nlp/job.yaml"
         assert finding.help
-        assert finding.help == sentence(finding.help)
+        assert finding.help == format_sentence(finding.help)
     return [f"{f.rule} {f.where.line}:{f.where.column} {f.message}" for f in findings]
 
 
 def helped(text: str) -> str:
-    return load(text.encode(), "job.yaml")[1][0].help
+    return load_document(text.encode(), "job.yaml")[1][0].help
 
 
 # What sigs.k8s.io/yaml v1.6 reads a plain scalar as, through JSON.
@@ -319,7 +331,7 @@ def test_nesting_never_exhausts_the_stack(unit: str) -> None:
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_load_never_raises(data: bytes) -> None:
-    document, findings = load(data, "x.yaml")
+    document, findings = load_document(data, "x.yaml")
     assert (document is None) == bool(findings)
 
 
@@ -327,7 +339,7 @@ def test_load_never_raises(data: bytes) -> None:
 @example("! {a: ! [b]}")
 @example("a: ! 5")
 def test_near_yaml_is_read_or_refused_by_both_readers_alike(text: str) -> None:
-    document, findings = load(text.encode(), "x.yaml")
+    document, findings = load_document(text.encode(), "x.yaml")
     for finding in findings:
         assert finding.where.line >= 1
         assert finding.where.column >= 1

@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from gangplan.packs.model import Value
+from gangplan.packs.model import ParameterValue
 from gangplan.spec.base import Cpu, DurationSeconds, Memory, Price, ReadBy, Strict, Weight
 from gangplan.spec.params import PolicyParam
 from tests import workspaces
@@ -129,7 +129,7 @@ def test_models_are_annotated_with_types() -> None:
 
 
 def test_amounts_are_read_without_inspecting_their_type() -> None:
-    for kind in (Cpu, Memory, DurationSeconds, Weight, Price, PolicyParam, Value):
+    for kind in (Cpu, Memory, DurationSeconds, Weight, Price, PolicyParam, ParameterValue):
         assert isinstance(get_args(kind)[-1], ReadBy), kind
 
 

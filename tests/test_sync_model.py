@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.gitops.argocd import ArgoCluster, argocd_objects
-from gangplan.gitops.flux import flux_objects
+from gangplan.gitops.argocd import ArgoCluster, build_argocd_objects
+from gangplan.gitops.flux import build_flux_objects
 from gangplan.gitops.source import RepositorySource
 from gangplan.source import load_objects
 from tests import workspaces
@@ -79,13 +79,13 @@ class Story:
 
 def argocd(cluster: Cluster) -> ArgoCD:
     """Create the application of runs as printed."""
-    bodies = argocd_objects(ArgoCluster("lab", {"nlp": "nlp"}, "runtimePatches"), SOURCE, ["runs"])
+    bodies = build_argocd_objects(ArgoCluster("lab", {"nlp": "nlp"}, "runtimePatches"), SOURCE, ["runs"])
     return ArgoCD(cluster, next(body for body in bodies if body["kind"] == "Application"))
 
 
 def flux(cluster: Cluster) -> Flux:
     """Create the Kustomization of runs as printed."""
-    bodies = flux_objects("lab", SOURCE, ["runs"], has_kueue=cluster.has_kueue)
+    bodies = build_flux_objects("lab", SOURCE, ["runs"], has_kueue=cluster.has_kueue)
     return Flux(cluster, [body for body in bodies if body["kind"] == "Kustomization"])
 
 
@@ -303,10 +303,10 @@ def test_data_and_the_namespace_outlive_the_file_of_a_team(engine: str) -> None:
     cluster, parts = Cluster(), ["platform", "tenants"]
     made: ArgoCD | Flux
     if engine == "argocd":
-        objects = argocd_objects(ArgoCluster("lab", {"nlp": "nlp"}, "runtimePatches"), SOURCE, parts)
+        objects = build_argocd_objects(ArgoCluster("lab", {"nlp": "nlp"}, "runtimePatches"), SOURCE, parts)
         made = ArgoCD(cluster, next(one for one in objects if one["metadata"]["name"] == "lab-tenants"))
     else:
-        objects = flux_objects("lab", SOURCE, parts)
+        objects = build_flux_objects("lab", SOURCE, parts)
         made = Flux(cluster, [one for one in objects if one["metadata"]["name"] == "lab-tenants"])
     made.refresh("r1", bodies)
     before = {key[0] for key in cluster.live}

@@ -14,8 +14,8 @@ import pytest
 import typer.main
 
 from gangplan.cli import program
-from gangplan.commands.tree import whole
-from gangplan.rulebook import built_in
+from gangplan.commands.tree import add_all_commands
+from gangplan.rulebook import load_built_in_rules
 from tests.workspaces import REPOSITORY
 
 # Words that only this project used, and what to write instead.
@@ -90,7 +90,7 @@ def commands(command: click.Command, name: str = "gangplan") -> Iterator[tuple[s
             yield from commands(one, f"{name} {word}")
 
 
-COMMANDS = dict(commands(typer.main.get_command(whole(program))))
+COMMANDS = dict(commands(typer.main.get_command(add_all_commands(program))))
 
 
 @pytest.mark.parametrize("path", CODE, ids=relative)
@@ -138,9 +138,9 @@ def test_pages_have_no_double_spaces(path: Path) -> None:
         assert not re.search(r"[a-z,.;:] {2,}[A-Za-z]", line), line
 
 
-@pytest.mark.parametrize("rule", built_in().values(), ids=str)
+@pytest.mark.parametrize("rule", load_built_in_rules().values(), ids=str)
 def test_rules_are_written_in_whole_sentences(rule: str) -> None:
-    page = built_in()[rule]
+    page = load_built_in_rules()[rule]
     for text in (page.summary, page.why, page.fix):
         assert text[-1] in ".?", text
         assert "  " not in text, text

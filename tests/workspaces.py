@@ -169,7 +169,7 @@ def gangplan(*arguments: str | Path) -> Outcome:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
-        code = cli.run()
+        code = cli.run_command_line()
     return Outcome(int(code), out.getvalue(), err.getvalue())
 
 

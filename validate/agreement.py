@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gangplan.kueue.hierarchy import cycle
-from gangplan.kueue.model import ClusterQueue, Key, Member
+from gangplan.kueue.hierarchy import find_cohort_cycle
+from gangplan.kueue.model import ClusterQueue, FlavorResource, Member
 from gangplan.kueue.tree import QuotaTree
-from gangplan.kueue.units import MOST_INT64, NANO, PODS
-from gangplan.model.amounts import bare
-from gangplan.model.manager import UNCONFIGURED, ManagerSettings
+from gangplan.kueue.units import KUEUE_PODS, MOST_INT64, NANO
+from gangplan.model.amounts import format_amount
+from gangplan.model.manager import UNCONFIGURED_MANAGER, ManagerSettings
 from gangplan.model.quantity import ZERO, Quantity
+from gangplan.objects import Body
 from gangplan.rules.objects import BOUNDS_UNCOVERED
 from gangplan.rules.quotas import HARD_QUOTA_BELOW_QUEUE, QUOTA_OVER_CAPACITY
 from gangplan.validate import rights
-from gangplan.validate.apiserver.forms import Body, Found, amount
+from gangplan.validate.apiserver.forms import FoundProblems, parse_accepted_amount
 from gangplan.validate.kueue import queues
-from gangplan.validate.kueue.members import apart
-from gangplan.validate.kueue.queues import Index
+from gangplan.validate.kueue.members import split_members
+from gangplan.validate.kueue.queues import QueueIndex
 from gangplan.validate.problems import Problem
 
 # flavor -> resource -> what the flavor's nodes have of it
@@ -29,29 +30,32 @@ Offered = Mapping[str, Mapping[str, Quantity]]
 NO_LEVELS: Mapping[str, str] = {}
 
 
-def judge_standing(
+def judge_cluster_objects(
     bodies: Sequence[Body],
     offered: Offered | None,
     levels: Mapping[str, str] = NO_LEVELS,
-    manager: ManagerSettings = UNCONFIGURED,
+    manager: ManagerSettings = UNCONFIGURED_MANAGER,
 ) -> list[list[Problem]]:
     """Return the problems of each object that a cluster has before any run.
 
     `offered` is None if quotas may exceed it. `levels` are the Pod Security levels beyond restricted that the
     cluster's file states, by namespace.
     """
-    index = Index(bodies, manager.external_checks)
-    found = [[*queues.problems(body, index), *rights.problems(body, index, levels)] for body in bodies]
-    if any(found) or any(cycle(index.parents, name) for name in index.names("Cohort")):
+    index = QueueIndex(bodies, manager.external_checks)
+    found = [
+        [*queues.check_queue_references(body, index), *rights.check_rights(body, index, levels)]
+        for body in bodies
+    ]
+    if any(found) or any(find_cohort_cycle(index.parents, name) for name in index.names("Cohort")):
         return found
     books = _Books(index.members)
     for place, body in enumerate(bodies):
         if body["kind"] == "ResourceQuota":
-            found[place] += _cap(body, index, books)
+            found[place] += _check_resource_quota_cap(body, index, books)
         elif body["kind"] == "LimitRange":
-            found[place] += _bounds(body, index, manager)
+            found[place] += _check_limit_range_coverage(body, index, manager)
         elif body["kind"] in ("ClusterQueue", "Cohort") and offered is not None:
-            found[place] += _sums(body, books, offered)
+            found[place] += _check_quota_sums(body, books, offered)
     return found
 
 
@@ -59,9 +63,9 @@ class _Books:
     """The sum of all nominal quotas by flavor and resource, and what a queue can get, in billionths."""
 
     def __init__(self, members: Sequence[Member]) -> None:
-        self.tree = QuotaTree(*apart(members), MOST_INT64 * NANO)
-        self.promised: dict[Key, int] = {}
-        self.last: dict[Key, tuple[str, str]] = {}
+        self.tree = QuotaTree(*split_members(members), MOST_INT64 * NANO)
+        self.promised: dict[FlavorResource, int] = {}
+        self.last: dict[FlavorResource, tuple[str, str]] = {}
         for one in members:
             for key, nominal in one.nominal.items():
                 self.promised[key] = self.promised.get(key, 0) + nominal
@@ -70,13 +74,13 @@ class _Books:
                     self.last[key] = (kind, one.name)
 
 
-def _queues_of(namespace: str, index: Index) -> list[Body]:
+def _list_namespace_queues(namespace: str, index: QueueIndex) -> list[Body]:
     """Return the ClusterQueues that a namespace's LocalQueues point to."""
     targets = sorted(index.queues_of.get(namespace, ()))
     return [index.names("ClusterQueue")[name] for name in targets if name in index.names("ClusterQueue")]
 
 
-def _cap(body: Body, index: Index, books: _Books) -> Found:
+def _check_resource_quota_cap(body: Body, index: QueueIndex, books: _Books) -> FoundProblems:
     """Check that a ResourceQuota is not below what the queue may admit.
 
     Admitted runs would wait for pods (kueue#1403).
@@ -84,24 +88,24 @@ def _cap(body: Body, index: Index, books: _Books) -> Found:
     spec = body["spec"]
     if spec.get("scopes") or spec.get("scopeSelector"):
         return
-    for queue in _queues_of(body["metadata"].get("namespace", ""), index):
+    for queue in _list_namespace_queues(body["metadata"].get("namespace", ""), index):
         name = queue["metadata"]["name"]
         for key, hard in sorted((spec.get("hard") or {}).items()):
             resource = key.removeprefix("requests.")
-            flavors = _flavors_with(queue, resource)
+            flavors = _list_flavors_with_resource(queue, resource)
             if not flavors or key.startswith("limits."):
                 continue
             most = Quantity(sum(books.tree.most(name, (flavor, resource)) for flavor in flavors))
-            if amount(hard) < most:
+            if parse_accepted_amount(hard) < most:
                 yield Problem(
                     ("spec", "hard", key),
-                    f"{bare(resource, amount(hard))} is below the {bare(resource, most)} that queue '{name}' may admit: an admitted run would wait"
+                    f"{format_amount(resource, parse_accepted_amount(hard))} is below the {format_amount(resource, most)} that queue '{name}' may admit: an admitted run would wait"
                     " for its pods forever",
                     rule=HARD_QUOTA_BELOW_QUEUE,
                 )
 
 
-def _flavors_with(queue: Body, resource: str) -> list[str]:
+def _list_flavors_with_resource(queue: Body, resource: str) -> list[str]:
     return [
         flavor["name"]
         for group in queue["spec"].get("resourceGroups") or ()
@@ -110,7 +114,7 @@ def _flavors_with(queue: Body, resource: str) -> list[str]:
     ]
 
 
-def _bounds(body: Body, index: Index, manager: ManagerSettings) -> Found:
+def _check_limit_range_coverage(body: Body, index: QueueIndex, manager: ManagerSettings) -> FoundProblems:
     """Check that the queue covers what a LimitRange adds to containers.
 
     Otherwise Kueue admits nothing (kueue#4848).
@@ -120,7 +124,7 @@ def _bounds(body: Body, index: Index, manager: ManagerSettings) -> Found:
         rule = manager.of(resource)
         return not manager.is_excluded(resource) and not (rule and rule.replaces)
 
-    for queue in _queues_of(body["metadata"].get("namespace", ""), index):
+    for queue in _list_namespace_queues(body["metadata"].get("namespace", ""), index):
         covered = {
             resource
             for group in queue["spec"].get("resourceGroups") or ()
@@ -140,7 +144,7 @@ def _bounds(body: Body, index: Index, manager: ManagerSettings) -> Found:
                     )
 
 
-def _sums(body: Body, books: _Books, offered: Offered) -> Found:
+def _check_quota_sums(body: Body, books: _Books, offered: Offered) -> FoundProblems:
     """Check that quotas do not exceed a flavor's nodes; report it once, at the last object with a quota."""
     for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
         for place, flavor in enumerate(group["flavors"]):
@@ -149,7 +153,9 @@ def _sums(body: Body, books: _Books, offered: Offered) -> Found:
                 continue
             for number, item in enumerate(flavor["resources"]):
                 key = (flavor["name"], item["name"])
-                if item["name"] == PODS:  # a limit on admitted pods; how many fit on the nodes is not stated
+                if (
+                    item["name"] == KUEUE_PODS
+                ):  # a limit on admitted pods; how many fit on the nodes is not stated
                     continue
                 promised = Quantity(books.promised.get(key, 0))
                 there = whole.get(item["name"], ZERO)
@@ -159,7 +165,7 @@ def _sums(body: Body, books: _Books, offered: Offered) -> Found:
                             *("spec", "resourceGroups", index, "flavors", place),
                             *("resources", number, "nominalQuota"),
                         ),
-                        f"quotas of {item['name']} in flavor '{flavor['name']}' add up to {bare(item['name'], promised)},"
-                        f" but its nodes have {bare(item['name'], there)}",
+                        f"quotas of {item['name']} in flavor '{flavor['name']}' add up to {format_amount(item['name'], promised)},"
+                        f" but its nodes have {format_amount(item['name'], there)}",
                         rule=QUOTA_OVER_CAPACITY,
                     )

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, combinations
 
-from gangplan.kueue.model import Key
-from gangplan.model.amounts import bare, say
+from gangplan.kueue.model import FlavorResource
+from gangplan.model.amounts import format_amount, format_with_unit
 from gangplan.records import dataclass
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.world import NodeGroup
@@ -36,9 +36,9 @@ class Deadlock:
         parts = [f"{name} with {have} of {need} pods" for name, (have, need) in self.placed.items()]
         return (
             f"runs can block each other in {' and '.join(self.pools)}: together they want"
-            f" {bare(self.resource, self.wanted)}"
-            f" of {say(self.resource, self.there)}, and nothing starts all pods of a run together, so each"
-            f" could hold a part and wait forever for the rest ({', '.join(parts)})"
+            f" {format_amount(self.resource, self.wanted)} of {format_with_unit(self.resource, self.there)},"
+            f" and nothing starts all pods of a run together, so each could hold a part and wait"
+            f" forever for the rest ({', '.join(parts)})"
         )
 
 
@@ -53,7 +53,7 @@ class Preempted:
     most: Fraction
 
 
-def deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand]) -> list[Deadlock]:
+def find_deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand]) -> list[Deadlock]:
     """Return the smallest set of runs found for each pool that can block each other, as a real placement.
 
     Pairs are tried first, the largest runs before others, then all runs of the pool at once. Finding no set
@@ -75,14 +75,16 @@ def deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand]) -> l
         names = sorted(runs, key=lambda name: (-runs[name].count, name))[:MOST_RUNS]
         sets = [*combinations(names, 2), *([tuple(names)] if len(names) > 2 else [])]
         for chosen in sets:
-            placed = _block(groups, [runs[name] for name in chosen])
+            placed = _find_blocking_placement(groups, [runs[name] for name in chosen])
             if placed is not None:
-                found.append(_hold_up(pools, groups, {name: runs[name] for name in chosen}, placed))
+                found.append(
+                    _build_run_deadlock(pools, groups, {name: runs[name] for name in chosen}, placed)
+                )
                 break
     return found
 
 
-def _hold_up(
+def _build_run_deadlock(
     pools: tuple[str, ...], groups: Sequence[NodeGroup], runs: Mapping[str, RunDemand], placed: list[int]
 ) -> Deadlock:
     devices = [name for one in runs.values() for name in one.each if name not in ("cpu", "memory")]
@@ -93,11 +95,11 @@ def _hold_up(
     return Deadlock(pools, has, resource, wanted, there)
 
 
-def _nodes(groups: Sequence[NodeGroup]) -> list[dict[str, Fraction]]:
+def _list_free_node_amounts(groups: Sequence[NodeGroup]) -> list[dict[str, Fraction]]:
     return [dict(group.free) for group in groups for _ in range(group.count)]
 
 
-def _place(nodes: list[dict[str, Fraction]], each: Mapping[str, Fraction], start: int = 0) -> int:
+def _place_pod_on_node(nodes: list[dict[str, Fraction]], each: Mapping[str, Fraction], start: int = 0) -> int:
     """Put a pod on the first node that has room for it; return the node's number, or -1."""
     for number in range(start, len(nodes)):
         free = nodes[number]
@@ -110,36 +112,36 @@ def _place(nodes: list[dict[str, Fraction]], each: Mapping[str, Fraction], start
 
 
 def _fits_alone(groups: Sequence[NodeGroup], one: RunDemand) -> bool:
-    nodes, at = _nodes(groups), 0
+    nodes, at = _list_free_node_amounts(groups), 0
     for _ in range(one.count):
-        at = _place(nodes, one.each, at)
+        at = _place_pod_on_node(nodes, one.each, at)
         if at < 0:
             return False
     return True
 
 
-def _block(groups: Sequence[NodeGroup], runs: Sequence[RunDemand]) -> list[int] | None:
+def _find_blocking_placement(groups: Sequence[NodeGroup], runs: Sequence[RunDemand]) -> list[int] | None:
     """Place the pods of the runs in turns.
 
     Return how many pods of each run are placed if every run then lacks some and no further pod fits, else
     None.
     """
-    nodes, placed, starts = _nodes(groups), [0] * len(runs), [0] * len(runs)
+    nodes, placed, starts = _list_free_node_amounts(groups), [0] * len(runs), [0] * len(runs)
     has_moved = True
     while has_moved:
         has_moved = False
         for number, one in enumerate(runs):
             if placed[number] < one.count - 1 and starts[number] >= 0:
-                starts[number] = _place(nodes, one.each, starts[number])
+                starts[number] = _place_pod_on_node(nodes, one.each, starts[number])
                 if starts[number] >= 0:
                     placed[number] += 1
                     has_moved = True
-    if any(_place(nodes, one.each) >= 0 for one in runs):
+    if any(_place_pod_on_node(nodes, one.each) >= 0 for one in runs):
         return None
     return placed
 
 
-def preempted(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
+def find_preempted_runs(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
     """Yield runs without checkpoints that a committed run of higher priority preempts.
 
     Their queue cannot hold both. Of several such runs, the one with the highest priority is named, then the
@@ -159,7 +161,7 @@ def preempted(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
         for priority, others in rivals.get(one.queue, ()):
             rival = others.in_the_way_of(one) if priority > one.priority else ""
             if rival:
-                clash = _clash(one, demands[rival])
+                clash = _find_quota_clash(one, demands[rival])
                 assert clash is not None
                 yield Preempted(name, rival, *clash)
                 break
@@ -174,13 +176,16 @@ class _Rivals:
 
     def __init__(self, runs: Mapping[str, RunDemand]) -> None:
         self.names = sorted(runs, reverse=True)
-        self.most: dict[Key, list[Fraction]] = {}
+        self.most: dict[FlavorResource, list[Fraction]] = {}
         for key in {key for one in runs.values() for key in one.usage or ()}:
             used = ((runs[name].usage or {}).get(key, Fraction(0)) for name in self.names)
             self.most[key] = list(accumulate(used, max))
 
     def in_the_way_of(self, one: RunDemand) -> str:
-        """Return the first of these runs that does not fit next to `one` (as in `_clash`); "" if all do."""
+        """Return the first of these runs that does not fit next to `one` (as in `_find_quota_clash`).
+
+        Returns "" if all do.
+        """
         found = len(self.names)
         for key, amount in (one.usage or {}).items():
             if key in self.most:
@@ -189,7 +194,7 @@ class _Rivals:
         return self.names[found] if found < len(self.names) else ""
 
 
-def _clash(one: RunDemand, other: RunDemand) -> tuple[str, Fraction, Fraction] | None:
+def _find_quota_clash(one: RunDemand, other: RunDemand) -> tuple[str, Fraction, Fraction] | None:
     for key, amount in (one.usage or {}).items():
         total = amount + (other.usage or {}).get(key, Fraction(0))
         most = (one.most or {})[key]

@@ -10,24 +10,24 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
-from gangplan.model.kinds import NAMESPACED
+from gangplan.findings import FieldPath
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.model.kinds import NAMESPACED_KINDS
+from gangplan.objects import Body
 from gangplan.validate import dropped
 from gangplan.validate.apiserver import bounds
 from gangplan.validate.apiserver.forms import (
-    Body,
-    Found,
-    Path,
+    FoundProblems,
+    check_label_selector,
     is_port_name,
     is_qualified,
     is_subdomain,
-    problem,
-    range_of,
-    selector,
+    parse_address_range,
+    report_invalid,
 )
 from gangplan.validate.apiserver.schema import COMPONENT_OF_GROUP, SchemaVersions
 from gangplan.validate.kueue import queues
-from gangplan.validate.problems import Problem, in_order
+from gangplan.validate.problems import Problem, sort_problems
 from gangplan.validate.trainer import runtimes, trainjobs
 
 Check = Callable[[Body, Sequence[Body], SchemaVersions], Iterable[Problem]]
@@ -41,160 +41,172 @@ POD_SECURITY_VERSION = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
-def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
+def check_consistency(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
     """Return the problems of an object that fits its schema.
 
     `others` are the good objects of the same run or tenant.
     """
-    found = [*_metadata(body), *dropped.unknown(body)]
+    found = [*_check_object_metadata(body), *dropped.check_unknown_status(body)]
     kind = body["kind"]
-    if kind in NAMESPACED and not body["metadata"].get("namespace"):
+    if kind in NAMESPACED_KINDS and not body["metadata"].get("namespace"):
         message = "the object has no namespace and would be created in whatever namespace the client uses"
-        found.append(problem(("metadata", "namespace"), message))
+        found.append(report_invalid(("metadata", "namespace"), message))
     if check := CHECKS.get(kind):
         found += check(body, others, versions)
-    return in_order(found) if found else found
+    return sort_problems(found) if found else found
 
 
-def _batch(body: Body) -> Found:
+def _check_batch_object_name(body: Body) -> FoundProblems:
     name, longest = str(body["metadata"].get("name", "")), LONGEST[body["kind"]]
     if name and (len(name) > longest or not is_subdomain(name)):
         message = f"'{name}' is no name of a {body['kind']}: at most {longest} of a-z, 0-9, '-' and '.'"
-        yield problem(("metadata", "name"), message)
+        yield report_invalid(("metadata", "name"), message)
 
 
-def _metadata(body: Body) -> Found:
+def _check_object_metadata(body: Body) -> FoundProblems:
     metadata = body["metadata"]
     annotations: dict[str, str] = metadata.get("annotations") or {}
     # A character has at most four bytes, so most objects need no exact count.
     if sum(map(len, annotations.values())) * 4 > ANNOTATIONS_BYTES:
         size = sum(len(text.encode()) for pair in annotations.items() for text in pair)
         if size > ANNOTATIONS_BYTES:
-            yield problem(
+            yield report_invalid(
                 ("metadata", "annotations"),
                 f"the annotations have {size} bytes; at most {ANNOTATIONS_BYTES} fit",
             )
     generated = metadata.get("generateName")
     is_free = body["apiVersion"] == "rbac.authorization.k8s.io/v1"  # any text without '/' and '%'
     if generated and not is_free and not is_subdomain(generated.removesuffix("-")):
-        yield problem(("metadata", "generateName"), f"'{generated}' cannot begin a name")
+        yield report_invalid(("metadata", "generateName"), f"'{generated}' cannot begin a name")
     if "finalizers" in metadata:
-        yield from _finalizers(body, metadata["finalizers"])
+        yield from _check_finalizer_names(body, metadata["finalizers"])
 
 
-def _finalizers(body: Body, finalizers: list[str]) -> Found:
+def _check_finalizer_names(body: Body, finalizers: list[str]) -> FoundProblems:
     is_built_in = body["apiVersion"].rpartition("/")[0] not in COMPONENT_OF_GROUP
     for index, name in enumerate(finalizers):
         is_known = not is_built_in or "/" in name or name in STANDARD_FINALIZERS
         if not is_qualified(name) or not is_known:
-            yield problem(
+            yield report_invalid(
                 ("metadata", "finalizers", index),
                 f"'{name}' is not a finalizer's name",
                 "Write example.com/name.",
             )
 
 
-def _pod_security(labels: Mapping[str, str]) -> Found:
+def _check_pod_security_labels(labels: Mapping[str, str]) -> FoundProblems:
     """Check the levels and versions of pod security (k8s.io/pod-security-admission v0.34, api/helpers.go)."""
     for mode in ("enforce", "audit", "warn"):
         key = f"pod-security.kubernetes.io/{mode}"
         level, version = labels.get(key), labels.get(f"{key}-version")
         if level is not None and level not in POD_SECURITY_LEVELS:
             levels = ", ".join(POD_SECURITY_LEVELS)
-            yield problem(("metadata", "labels", key), f"'{level}' is not a level; the levels are {levels}")
+            yield report_invalid(
+                ("metadata", "labels", key), f"'{level}' is not a level; the levels are {levels}"
+            )
         if version is not None and not POD_SECURITY_VERSION.fullmatch(version):
             message = f"'{version}' is not a version of pod security"
-            yield problem(
+            yield report_invalid(
                 ("metadata", "labels", f"{key}-version"), message, "Write latest, or a version such as v1.34."
             )
 
 
-def _binding(body: Body) -> Found:
+def _check_role_binding(body: Body) -> FoundProblems:
     if body["metadata"]["name"] in (".", ".."):
-        yield problem(("metadata", "name"), f"'{body['metadata']['name']}' cannot be a name")
+        yield report_invalid(("metadata", "name"), f"'{body['metadata']['name']}' cannot be a name")
     for index, subject in enumerate(body.get("subjects") or ()):
         if subject["kind"] == "ServiceAccount" and not is_subdomain(subject["name"]):
-            yield problem(("subjects", index, "name"), f"'{subject['name']}' cannot be a service account")
+            yield report_invalid(
+                ("subjects", index, "name"), f"'{subject['name']}' cannot be a service account"
+            )
 
 
-def _rights(body: Body) -> Found:
+def _check_cluster_role_rules(body: Body) -> FoundProblems:
     """Check that a rule names groups, resources and verbs, or nonResourceURLs (rbac validation.go, v1.34)."""
     for index, rule in enumerate(body.get("rules") or ()):
         if not rule.get("verbs"):
-            yield problem(("rules", index, "verbs"), "the rule names no verb")
+            yield report_invalid(("rules", index, "verbs"), "the rule names no verb")
         if rule.get("nonResourceURLs"):
             continue
         for field in ("apiGroups", "resources"):
             if not rule.get(field):
-                yield problem(("rules", index, field), f"the rule names no {field}")
+                yield report_invalid(("rules", index, field), f"the rule names no {field}")
 
 
-def _network_policy(spec: Body) -> Found:
-    yield from selector(("spec", "podSelector"), spec.get("podSelector"))
+def _check_network_policy(spec: Body) -> FoundProblems:
+    yield from check_label_selector(("spec", "podSelector"), spec.get("podSelector"))
     if len(spec.get("policyTypes") or ()) > 2:
-        yield problem(("spec", "policyTypes"), "there are at most two policyTypes")
+        yield report_invalid(("spec", "policyTypes"), "there are at most two policyTypes")
     for direction, side in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(spec.get(direction) or ()):
             for number, port in enumerate(rule.get("ports") or ()):
-                yield from _policy_port(("spec", direction, index, "ports", number), port)
+                yield from _check_network_policy_port(("spec", direction, index, "ports", number), port)
             for number, peer in enumerate(rule.get(side) or ()):
-                yield from _peer(("spec", direction, index, side, number), peer)
+                yield from _check_network_policy_peer(("spec", direction, index, side, number), peer)
 
 
-def _policy_port(path: Path, port: Body) -> Found:
+def _check_network_policy_port(path: FieldPath, port: Body) -> FoundProblems:
     number = port.get("port")
     if isinstance(number, str):
         if not is_port_name(number):
             help = f"Remove the quotes: {number}" if number.isdigit() else ""
-            yield problem((*path, "port"), f"'{number}' cannot be the name of a port", help)
+            yield report_invalid((*path, "port"), f"'{number}' cannot be the name of a port", help)
     elif number is not None and port.get("endPort", number) < number:
-        yield problem((*path, "endPort"), f"endPort {port['endPort']} is less than port {number}")
+        yield report_invalid((*path, "endPort"), f"endPort {port['endPort']} is less than port {number}")
 
 
-def _peer(path: Path, peer: Body) -> Found:
+def _check_network_policy_peer(path: FieldPath, peer: Body) -> FoundProblems:
     for name in ("podSelector", "namespaceSelector"):
-        yield from selector((*path, name), peer.get(name))
+        yield from check_label_selector((*path, name), peer.get(name))
     block = peer.get("ipBlock")
     if not block:
         return
-    whole = range_of(block["cidr"])
+    whole = parse_address_range(block["cidr"])
     if whole is None:
-        yield problem((*path, "ipBlock", "cidr"), f"'{block['cidr']}' is not an address range")
+        yield report_invalid((*path, "ipBlock", "cidr"), f"'{block['cidr']}' is not an address range")
         return
     for index, text in enumerate(block.get("except") or ()):
-        part = range_of(text)
+        part = parse_address_range(text)
         inside: Any = part is not None and part.version == whole.version and part != whole
         if not inside or not part.subnet_of(whole):  # type: ignore[union-attr, arg-type]
             message = f"'{text}' is not a smaller range inside '{block['cidr']}'"
-            yield problem((*path, "ipBlock", "except", index), message)
+            yield report_invalid((*path, "ipBlock", "except", index), message)
 
 
-def _alone(judge: Callable[[Body], Iterable[Problem]]) -> Check:
+def _wrap_single_object_check(judge: Callable[[Body], Iterable[Problem]]) -> Check:
     return lambda body, _, __: judge(body)
 
 
-def _mpi_job(body: Body, others: Sequence[Body], _: SchemaVersions) -> Iterable[Problem]:
-    from gangplan.validate.mpijob import mpi_job  # imported here because few runs are MPIJobs
+def _check_mpi_job_object(body: Body, others: Sequence[Body], _: SchemaVersions) -> Iterable[Problem]:
+    from gangplan.validate.mpijob import check_mpi_job  # imported here because few runs are MPIJobs
 
-    return mpi_job(body, others)
+    return check_mpi_job(body, others)
 
 
-def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
+def _find_object_of_kind(kind: str, bodies: Sequence[Body]) -> Body | None:
     return next((body for body in bodies if body["kind"] == kind), None)
 
 
 # Checks of a kind, in addition to those for every object; `others` are the good objects of the same run or
 # tenant.
 CHECKS: Mapping[str, Check] = {
-    "RoleBinding": _alone(_binding),
-    "Namespace": _alone(lambda body: _pod_security(body["metadata"].get("labels") or {})),
-    "ClusterRole": _alone(_rights),
-    "LimitRange": _alone(bounds.limit_range),
-    "ResourceQuota": _alone(bounds.resource_quota),
-    "NetworkPolicy": _alone(lambda body: _network_policy(body["spec"])),
-    **dict.fromkeys(("ClusterQueue", "Cohort", "ResourceFlavor"), _alone(queues.alone)),
-    **dict.fromkeys(LONGEST, _alone(_batch)),
-    RUNTIME: lambda body, others, _: runtimes.runtime(body, _one(TRAINJOB.kind, others)),
-    TRAINJOB.kind: lambda body, others, versions: trainjobs.train_job(body, _one(RUNTIME, others), versions),
-    MPIJOB.kind: _mpi_job,
+    "RoleBinding": _wrap_single_object_check(_check_role_binding),
+    "Namespace": _wrap_single_object_check(
+        lambda body: _check_pod_security_labels(body["metadata"].get("labels") or {})
+    ),
+    "ClusterRole": _wrap_single_object_check(_check_cluster_role_rules),
+    "LimitRange": _wrap_single_object_check(bounds.check_limit_range),
+    "ResourceQuota": _wrap_single_object_check(bounds.check_resource_quota),
+    "NetworkPolicy": _wrap_single_object_check(lambda body: _check_network_policy(body["spec"])),
+    **dict.fromkeys(
+        ("ClusterQueue", "Cohort", "ResourceFlavor"), _wrap_single_object_check(queues.check_queue_alone)
+    ),
+    **dict.fromkeys(LONGEST, _wrap_single_object_check(_check_batch_object_name)),
+    RUNTIME_KIND: lambda body, others, _: runtimes.check_training_runtime(
+        body, _find_object_of_kind(TRAINJOB.kind, others)
+    ),
+    TRAINJOB.kind: lambda body, others, versions: trainjobs.check_train_job(
+        body, _find_object_of_kind(RUNTIME_KIND, others), versions
+    ),
+    MPIJOB.kind: _check_mpi_job_object,
 }

@@ -6,30 +6,31 @@ PrepareForUpdate) and pkg/controller/garbagecollector.
 
 from __future__ import annotations
 
-from gangplan.model.backend import RUNTIMES
+from gangplan.model.backend import RUNTIME_KINDS
+from gangplan.objects import Body
 from gangplan.rules.lifecycle import OWNER_REFERENCE, STATUS_IGNORED
 from gangplan.rules.objects import SCHEMA
-from gangplan.validate.apiserver.forms import Body, Found
+from gangplan.validate.apiserver.forms import FoundProblems
 from gangplan.validate.problems import Problem
 
 # Kinds with a spec and no status (k8s.io/api v0.33 and v0.34, Trainer 2.1 to 2.3, Kueue 0.15 to 0.19).
 WITHOUT_STATUS = frozenset(
     {
         *("LimitRange", "NetworkPolicy", "ValidatingAdmissionPolicyBinding"),
-        *RUNTIMES,
+        *RUNTIME_KINDS,
         *("MultiKueueConfig", "ProvisioningRequestConfig", "ResourceFlavor", "Topology"),
     }
 )
 
 
-def unknown(body: Body) -> Found:
+def check_unknown_status(body: Body) -> FoundProblems:
     """Report a status of a kind that has no status field."""
     if "status" in body and body["kind"] in WITHOUT_STATUS:
         message = f"unknown field 'status': a {body['kind']} has none"
         yield Problem(("status",), message, "Remove it.", SCHEMA)
 
 
-def problems(body: Body) -> Found:
+def check_dropped_parts(body: Body) -> FoundProblems:
     """Report owner references and a status, which a server accepts and then acts on or ignores."""
     if (body.get("metadata") or {}).get("ownerReferences"):
         message = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gangplan.objects import BINDING, POLICY
+from gangplan.findings import FieldPath
+from gangplan.objects import BINDING_KIND, POLICY_KIND, Body
 from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICY_ENFORCED
-from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.run_hours import Key
+from gangplan.validate.run_hours import ObjectKey
 
 _STRENGTH = ("", "Audit", "Warn", "Deny")
 _PREFIX = "gangplan-"
@@ -19,12 +19,14 @@ _IS = {"": "no longer looks at", "Audit": "only audits", "Warn": "only warns of"
 _SHOWN = 4
 
 
-def changes_of_policies(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[tuple[Key, Problem]]:
+def compare_policies(
+    old: Mapping[ObjectKey, Body], new: Mapping[ObjectKey, Body]
+) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield policies whose action changes, and policies that judge differently.
 
     Policies whose action changes in the same way are grouped; each group comes with the key of a binding.
     """
-    before, after = _actions(old), _actions(new)
+    before, after = _find_strongest_actions(old), _find_strongest_actions(new)
     moves: dict[tuple[str, str], list[str]] = {}
     for name in sorted({*before, *after}):
         was, now = before.get(name, ("", None))[0], after.get(name, ("", None))[0]
@@ -33,19 +35,19 @@ def changes_of_policies(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Ite
     for (was, now), names in sorted(moves.items()):
         key = after.get(names[0], before.get(names[0], ("", None)))[1]
         if key is not None:
-            yield key, _moved(was, now, names)
+            yield key, _describe_enforcement_change(was, now, names)
     with_params = [key for key, body in old.items() if _has_params(key, body)]
     if with_params and not any(_has_params(key, body) for key, body in new.items()):
-        yield with_params[0], _last()
-    yield from _otherwise(old, new)
+        yield with_params[0], _describe_last_params_removal()
+    yield from _find_changed_policies(old, new)
 
 
-def _actions(bodies: Mapping[Key, Body]) -> dict[str, tuple[str, Key]]:
+def _find_strongest_actions(bodies: Mapping[ObjectKey, Body]) -> dict[str, tuple[str, ObjectKey]]:
     """Return the strongest action of each policy, and a binding that has it."""
-    found: dict[str, tuple[str, Key]] = {}
+    found: dict[str, tuple[str, ObjectKey]] = {}
     for key, body in bodies.items():
         spec = body.get("spec")
-        if key[0] != BINDING or not isinstance(spec, dict):
+        if key[0] != BINDING_KIND or not isinstance(spec, dict):
             continue
         actions = [one for one in spec.get("validationActions") or () if one in _STRENGTH]
         strongest = max(actions, key=_STRENGTH.index, default="")
@@ -55,11 +57,11 @@ def _actions(bodies: Mapping[Key, Body]) -> dict[str, tuple[str, Key]]:
     return found
 
 
-def _has_params(key: Key, body: Body) -> bool:
-    return key[0] == POLICY and bool((body.get("spec") or {}).get("paramKind"))
+def _has_params(key: ObjectKey, body: Body) -> bool:
+    return key[0] == POLICY_KIND and bool((body.get("spec") or {}).get("paramKind"))
 
 
-def _last() -> Problem:
+def _describe_last_params_removal() -> Problem:
     """Report that the last policy with parameters is removed.
 
     Found in the lab, with Kubernetes 1.34: tests/e2e/policies/server.py.
@@ -72,8 +74,8 @@ def _last() -> Problem:
     return Problem((), message, help, POLICY_ENFORCED)
 
 
-def _moved(was: str, now: str, names: list[str]) -> Problem:
-    what = f"what breaks {_listed(names)}"
+def _describe_enforcement_change(was: str, now: str, names: list[str]) -> Problem:
+    what = f"what breaks {_format_policy_names(names)}"
     message = f"the API server {_IS[now]} {what}, which it {_WAS[was]} until now"
     if now == "Deny":
         help = "Validate shows which runs in Git it would refuse; write enforcement: Audit to look first."
@@ -85,11 +87,11 @@ def _moved(was: str, now: str, names: list[str]) -> Problem:
     return Problem(("spec", "validationActions"), message, help, POLICY_ENFORCED, level=level)
 
 
-def _note(path: Path, said: str) -> Problem:
+def _build_enforcement_note(path: FieldPath, said: str) -> Problem:
     return Problem(path, said, "Nothing needs to be done.", POLICY_ENFORCED, level=Severity.NOTE)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _format_policy_names(names: Iterable[str]) -> str:
     """List policies without gangplan's prefix; of many only the first ones, and how many more there are."""
     known = [name.removeprefix(_PREFIX) for name in names]
     rest = len(known) - _SHOWN
@@ -101,28 +103,34 @@ def _listed(names: Iterable[str]) -> str:
     )
 
 
-def _otherwise(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[tuple[Key, Problem]]:
+def _find_changed_policies(
+    old: Mapping[ObjectKey, Body], new: Mapping[ObjectKey, Body]
+) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield policies that stay in force and judge differently: by other expressions or other parameters."""
     kept = [(key, old[key], body) for key, body in new.items() if key in old]
-    changed = [(key, was, now) for key, was, now in kept if key[0] == POLICY and was["spec"] != now["spec"]]
+    changed = [
+        (key, was, now) for key, was, now in kept if key[0] == POLICY_KIND and was["spec"] != now["spec"]
+    ]
     if changed:
         verb = "judges" if len(changed) == 1 else "judge"
-        said = f"{_listed(key[2] for key, _, _ in changed)} {verb} by other expressions from now on"
-        yield changed[0][0], _note(("spec",), said)
-    named = {_param_of(body) for key, body in new.items() if key[0] == BINDING}
+        said = (
+            f"{_format_policy_names(key[2] for key, _, _ in changed)} {verb} by other expressions from now on"
+        )
+        yield changed[0][0], _build_enforcement_note(("spec",), said)
+    named = {_find_param_object_key(body) for key, body in new.items() if key[0] == BINDING_KIND}
     for key, was, now in kept:
         if key in named and was.get("data") != now.get("data"):
-            names = _differing(was.get("data") or {}, now.get("data") or {})
-            said = f"parameters of {_listed([key[2]])} change: {', '.join(names)}"
-            yield key, _note(("data",), said)
+            names = _list_changed_parameters(was.get("data") or {}, now.get("data") or {})
+            said = f"parameters of {_format_policy_names([key[2]])} change: {', '.join(names)}"
+            yield key, _build_enforcement_note(("data",), said)
 
 
-def _param_of(binding: Body) -> Key:
+def _find_param_object_key(binding: Body) -> ObjectKey:
     ref = (binding.get("spec") or {}).get("paramRef") or {}
     return "ConfigMap", str(ref.get("namespace")), str(ref.get("name"))
 
 
-def _differing(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def _list_changed_parameters(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return each changed parameter with both values; only its name if a value is long or empty."""
     found = []
     for name in sorted({*was, *now}):

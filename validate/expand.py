@@ -12,10 +12,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gangplan.model.backend import ANCESTOR, MPIJOB, RUNTIME, SHARED_RUNTIME, TRAINJOB, title_of
+from gangplan.findings import FieldPath
+from gangplan.model.backend import (
+    ANCESTOR_LABEL,
+    MPIJOB,
+    RUNTIME_KIND,
+    SHARED_RUNTIME_KIND,
+    TRAINJOB,
+    title_of,
+)
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.jobset import ENTRIES, POD, WORKER, entries_of, patches_of
+from gangplan.validate.jobset import (
+    POD_TEMPLATE_PATH,
+    REPLICATED_JOBS_PATH,
+    WORKER,
+    list_replicated_jobs,
+    patches_of,
+)
 from gangplan.validate.world import World
 
 # Lists that a patch of a TrainJob merges by key; all others are replaced, among them tolerations (core/v1 of
@@ -55,8 +69,8 @@ class ExpandedPods:
     template: Body
     entry: Body
     index: int
-    at: Path
-    template_at: Path
+    at: FieldPath
+    template_at: FieldPath
     stage: int = 0
     phase: int = 0
 
@@ -89,7 +103,7 @@ def job_of(bodies: Sequence[Body]) -> tuple[int, Body] | None:
     return next(((at, body) for at, body in enumerate(bodies) if body["kind"] in EXPANDERS), None)
 
 
-def expand(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
+def expand_pods(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
     """Return the pods of the run among `bodies`, in the order of its objects; [] without a job.
 
     Raises MissingRuntimeError (Trainer's webhook then refuses the TrainJob itself).
@@ -98,11 +112,11 @@ def expand(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
     if found is None:
         return []
     at, body = found
-    index, holder = holder_of(world, bodies, at)
+    index, holder = find_template_holder(world, bodies, at)
     return EXPANDERS[body["kind"]](body, holder, index)
 
 
-def holder_of(world: World, bodies: Sequence[Body], at: int) -> tuple[int, Body]:
+def find_template_holder(world: World, bodies: Sequence[Body], at: int) -> tuple[int, Body]:
     """Return the object that holds the pod templates of the one at index `at`, with its own index.
 
     Usually it is the same object. Raises MissingRuntimeError.
@@ -117,8 +131,8 @@ def runtime_of(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Bo
     Raises MissingRuntimeError.
     """
     reference = job["spec"]["runtimeRef"]
-    kind, name = reference.get("kind") or SHARED_RUNTIME, reference["name"]
-    namespace = job["metadata"].get("namespace") if kind == RUNTIME else None
+    kind, name = reference.get("kind") or SHARED_RUNTIME_KIND, reference["name"]
+    namespace = job["metadata"].get("namespace") if kind == RUNTIME_KIND else None
     for at, body in enumerate(bodies):
         metadata = body["metadata"]
         if body["kind"] == kind and metadata["name"] == name and metadata.get("namespace") == namespace:
@@ -134,40 +148,56 @@ def expand_train_job(job: Body, runtime: Body, index: int = 0) -> list[ExpandedP
     policy = runtime["spec"].get("mlPolicy")
     trainer = job["spec"].get("trainer") or {}
     found = []
-    for number, entry in enumerate(entries_of(runtime)):
+    for number, entry in enumerate(list_replicated_jobs(runtime)):
         name = entry["name"]
-        template = _patched(job["spec"], name, entry["template"])
-        step = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR, "")
+        template = _apply_train_job_patches(job["spec"], name, entry["template"])
+        step = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, "")
         pods = template["spec"]["template"]
-        if step == "trainer" or (name == WORKER and _launcher_runs(policy)):
-            pods = _with_resources(pods, trainer.get("resourcesPerNode") or {})
-        replicas = 1 if step == "trainer" or step in _INITIALIZERS else _number(entry.get("replicas"), 1)
-        each = _nodes(name, step, template["spec"], policy, trainer)
-        at: Path = (*ENTRIES, number)
-        found.append(ExpandedPods(name, replicas, each, replicas * each, pods, entry, index, at, (*at, *POD)))
-    return _waiting(found)
+        if step == "trainer" or (name == WORKER and _runs_launcher_as_node(policy)):
+            pods = _set_trainer_resources(pods, trainer.get("resourcesPerNode") or {})
+        replicas = (
+            1
+            if step == "trainer" or step in _INITIALIZERS
+            else _parse_count_or_default(entry.get("replicas"), 1)
+        )
+        each = _count_train_job_pods(name, step, template["spec"], policy, trainer)
+        at: FieldPath = (*REPLICATED_JOBS_PATH, number)
+        found.append(
+            ExpandedPods(
+                name, replicas, each, replicas * each, pods, entry, index, at, (*at, *POD_TEMPLATE_PATH)
+            )
+        )
+    return _assign_pod_stages(found)
 
 
-def _of_job(job: Body, _: Body, index: int) -> list[ExpandedPods]:
+def _expand_job_pods(job: Body, _: Body, index: int) -> list[ExpandedPods]:
     spec, at = job["spec"], ("spec", "template")
-    pods = _parallel(spec)
+    pods = _compute_job_parallelism(spec)
     return [ExpandedPods("main", 1, pods, pods, spec["template"], job, index, (), at)]
 
 
-def _of_job_set(body: Body, _: Body, index: int) -> list[ExpandedPods]:
-    return _waiting(_entries(body, index))
+def _expand_jobset_pods(body: Body, _: Body, index: int) -> list[ExpandedPods]:
+    return _assign_pod_stages(_expand_replicated_jobs(body, index))
 
 
-def _entries(body: Body, index: int) -> Iterator[ExpandedPods]:
-    for number, entry in enumerate(entries_of(body)):
+def _expand_replicated_jobs(body: Body, index: int) -> Iterator[ExpandedPods]:
+    for number, entry in enumerate(list_replicated_jobs(body)):
         spec, replicas = entry["template"]["spec"], entry.get("replicas", 1)
-        each, at = _parallel(spec), ("spec", ENTRIES[-1], number)
+        each, at = _compute_job_parallelism(spec), ("spec", REPLICATED_JOBS_PATH[-1], number)
         yield ExpandedPods(
-            entry["name"], replicas, each, replicas * each, spec["template"], entry, index, at, (*at, *POD)
+            entry["name"],
+            replicas,
+            each,
+            replicas * each,
+            spec["template"],
+            entry,
+            index,
+            at,
+            (*at, *POD_TEMPLATE_PATH),
         )
 
 
-def _of_mpi_job(body: Body, _: Body, index: int) -> list[ExpandedPods]:
+def _expand_mpi_job_pods(body: Body, _: Body, index: int) -> list[ExpandedPods]:
     from gangplan.validate.replicas import replicas_of  # few runs are MPIJobs
 
     found = []
@@ -180,7 +210,7 @@ def _of_mpi_job(body: Body, _: Body, index: int) -> list[ExpandedPods]:
     return found
 
 
-def _waiting(pods: Iterable[ExpandedPods]) -> list[ExpandedPods]:
+def _assign_pod_stages(pods: Iterable[ExpandedPods]) -> list[ExpandedPods]:
     """Set stage and phase by `dependsOn`: an earlier entry must be Ready, or Complete."""
     found: list[ExpandedPods] = []
     known: dict[str, ExpandedPods] = {}
@@ -196,36 +226,36 @@ def _waiting(pods: Iterable[ExpandedPods]) -> list[ExpandedPods]:
     return found
 
 
-def _parallel(spec: Body) -> int:
+def _compute_job_parallelism(spec: Body) -> int:
     """Return how many pods one Job runs at a time: its parallelism, but at most its completions."""
-    parallelism = _number(spec.get("parallelism"), 1)
-    return min(parallelism, _number(spec.get("completions"), parallelism))
+    parallelism = _parse_count_or_default(spec.get("parallelism"), 1)
+    return min(parallelism, _parse_count_or_default(spec.get("completions"), parallelism))
 
 
-def _number(value: Any, default: int) -> int:
+def _parse_count_or_default(value: Any, default: int) -> int:
     return default if value is None else int(value)
 
 
-def _launcher_runs(policy: Body | None) -> bool:
+def _runs_launcher_as_node(policy: Body | None) -> bool:
     return bool(((policy or {}).get("mpi") or {}).get("runLauncherAsNode"))
 
 
-def _nodes(name: str, step: str, spec: Body, policy: Body | None, trainer: Body) -> int:
+def _count_train_job_pods(name: str, step: str, spec: Body, policy: Body | None, trainer: Body) -> int:
     """Return the pods of one Job of a TrainJob: the runtime's parallelism, or the ML policy's nodes."""
-    count = _number(spec.get("parallelism"), 1)
+    count = _parse_count_or_default(spec.get("parallelism"), 1)
     if step == "trainer" and policy is not None:
-        count = _number(policy.get("numNodes"), 1)
+        count = _parse_count_or_default(policy.get("numNodes"), 1)
     nodes = trainer.get("numNodes")
     if nodes is None:
         return count
     if policy is not None and policy.get("mpi") is not None:
         if name == WORKER:
-            return max(int(nodes) - 1, 1) if _launcher_runs(policy) else int(nodes)
+            return max(int(nodes) - 1, 1) if _runs_launcher_as_node(policy) else int(nodes)
         return count
     return int(nodes) if step == "trainer" else count
 
 
-def _with_resources(pods: Body, resources: Body) -> Body:
+def _set_trainer_resources(pods: Body, resources: Body) -> Body:
     """Replace the resources of the container `node` by those of the trainer, if it states any."""
     if not (resources.get("limits") or resources.get("requests")):
         return pods
@@ -236,44 +266,44 @@ def _with_resources(pods: Body, resources: Body) -> Body:
     return {**pods, "spec": {**pods["spec"], "containers": containers}}
 
 
-def _patched(spec: Body, name: str, template: Body) -> Body:
+def _apply_train_job_patches(spec: Body, name: str, template: Body) -> Body:
     """Return the job template with the patches of the TrainJob.
 
     Those are runtimePatches (2.2) or podTemplateOverrides (2.1).
     """
     for _, job in patches_of(spec):
         if job["name"] == name and job.get("template"):
-            template = _merged(template, job["template"])
+            template = _merge_strategic_patch(template, job["template"])
     for override in spec.get("podTemplateOverrides") or ():
         if name in [target["name"] for target in override.get("targetJobs") or ()]:
             change = {key: override[key] for key in ("metadata", "spec") if override.get(key)}
-            template = _merged(template, {"spec": {"template": change}})
+            template = _merge_strategic_patch(template, {"spec": {"template": change}})
     return template
 
 
-def _merged(source: Body, patch: Body) -> Body:
+def _merge_strategic_patch(source: Body, patch: Body) -> Body:
     """Return the source with the patch applied, changing neither; a null in the patch removes the key."""
     out = dict(source)
     for key, value in patch.items():
         if value is None:
             out.pop(key, None)
         elif isinstance(value, dict) and isinstance(out.get(key), dict):
-            out[key] = _merged(out[key], value)
+            out[key] = _merge_strategic_patch(out[key], value)
         elif isinstance(value, list) and key in _KEYS and isinstance(out.get(key), list):
-            out[key] = _lists(out[key], value, _KEYS[key])
+            out[key] = _merge_keyed_lists(out[key], value, _KEYS[key])
         else:
             out[key] = value
     return out
 
 
-def _lists(source: list[Any], patch: list[Any], key: str) -> list[Any]:
+def _merge_keyed_lists(source: list[Any], patch: list[Any], key: str) -> list[Any]:
     out = list(source)
     for item in patch:
         at = next((at for at, known in enumerate(out) if known.get(key) == item.get(key)), None)
         if at is None:
             out.append(item)
         else:
-            out[at] = _merged(out[at], item)
+            out[at] = _merge_strategic_patch(out[at], item)
     return out
 
 
@@ -282,7 +312,7 @@ Expander = Callable[[Body, Body, int], list[ExpandedPods]]
 # holds the templates, and the index of the latter among the objects of the run.
 EXPANDERS: Mapping[str, Expander] = {
     TRAINJOB.kind: expand_train_job,
-    MPIJOB.kind: _of_mpi_job,
-    "JobSet": _of_job_set,
-    "Job": _of_job,
+    MPIJOB.kind: _expand_mpi_job_pods,
+    "JobSet": _expand_jobset_pods,
+    "Job": _expand_job_pods,
 }

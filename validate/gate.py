@@ -7,14 +7,14 @@ from itertools import repeat
 from typing import Any
 
 from gangplan.validate import consistency, dropped
-from gangplan.validate.apiserver.crdrules.check import problems as crd_problems
+from gangplan.validate.apiserver.crdrules.check import check_cel_rules as crd_problems
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema import problems as schema_problems
+from gangplan.validate.apiserver.schema import check_object_schema as schema_problems
 from gangplan.validate.problems import Problem
 from gangplan.validate.trainer import lifecycle
 
 
-def judge(
+def find_object_problems(
     bodies: Sequence[dict[str, Any]], versions: SchemaVersions, shown: Sequence[bool] = ()
 ) -> list[list[Problem]]:
     """Return the problems of each object of a run or a tenant, in the order of the objects; never raises.
@@ -26,7 +26,7 @@ def judge(
     found = [schema_problems(body, versions, one) for body, one in zip(bodies, known, strict=True)]
     good = [body for body, problems in zip(bodies, found, strict=True) if not problems]
     return [
-        problems or consistency.problems(body, good, versions) or crd_problems(body, versions)
+        problems or consistency.check_consistency(body, good, versions) or crd_problems(body, versions)
         for body, problems in zip(bodies, found, strict=True)
     ]
 
@@ -34,8 +34,10 @@ def judge(
 def judge_built(
     bodies: Sequence[dict[str, Any]], versions: SchemaVersions, shown: Sequence[bool] = ()
 ) -> list[list[Problem]]:
-    """Return what `judge` returns, and for objects that servers accept, what goes wrong later."""
+    """Return what `find_object_problems` returns, and for objects that servers accept, what goes wrong
+    later."""
     return [
-        problems or [*lifecycle.problems(body, bodies, versions), *dropped.problems(body)]
-        for body, problems in zip(bodies, judge(bodies, versions, shown), strict=True)
+        problems
+        or [*lifecycle.check_lifecycle_traps(body, bodies, versions), *dropped.check_dropped_parts(body)]
+        for body, problems in zip(bodies, find_object_problems(bodies, versions, shown), strict=True)
     ]

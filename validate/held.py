@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gangplan.model import syncing
-from gangplan.model.backend import BY_KIND
+from gangplan.model.backend import BACKEND_BY_KIND
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.after import RUN_WAITS
 from gangplan.rules.lifecycle import RUN_REMOVED
 from gangplan.rules.runs import RUN_STARTED, RUN_STOPPED
 from gangplan.rules.schedules import RUN_SCHEDULED
 from gangplan.source import ManifestError, load_objects
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.run_hours import Bodies, Key, hours_of
+from gangplan.validate.run_hours import Bodies, ObjectKey, describe_run_hours
 
 TEMPLATE, KEY, RUN = "-template", "run.yaml", "gangplan.dev/run"
 # Number of words in the script's args before the names of the runs to wait for.
@@ -27,14 +27,14 @@ _DONE = "Nothing needs to be done; gangplan plan shows what it asks for."
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TemplatedRun:
     """A run that Git has as a template: the object at `place`, its job, and what creates it.
 
     `starts` is cron and zone of a schedule, else empty. `waits` are the runs that it comes after, if a Job
     waits for them.
     """
 
-    place: Key
+    place: ObjectKey
     job: str
     run: Body
     starts: str = ""
@@ -48,9 +48,9 @@ class Held:
         return f"when {' and '.join(self.waits)} {are} complete" if self.waits else "by its pipeline"
 
 
-def held_in(bodies: Bodies) -> dict[Key, Held]:
+def find_templated_runs(bodies: Bodies) -> dict[ObjectKey, TemplatedRun]:
     """Return the templates of runs, by the keys of the runs; for a schedule, by the key of its base run."""
-    found: dict[Key, Held] = {}
+    found: dict[ObjectKey, TemplatedRun] = {}
     for place, body in bodies.items():
         data = body.get("data")
         if place[0] != "ConfigMap" or not isinstance(data, dict) or set(data) != {KEY}:
@@ -58,12 +58,12 @@ def held_in(bodies: Bodies) -> dict[Key, Held]:
         run = _run_of(str(data[KEY]))
         metadata = body.get("metadata") or {}
         notes = metadata.get("annotations") or {}
-        if run is None or "gangplan.dev/state" in notes or syncing.HOOK in notes:
+        if run is None or "gangplan.dev/state" in notes or syncing.ARGO_HOOK in notes:
             continue  # over, or never applied
         name = place[2].removesuffix(TEMPLATE)
         job = str((metadata.get("labels") or {}).get("gangplan.dev/job", name))
-        found[run["kind"], place[1], name] = Held(place, job, run)
-    return {key: _with_creator(key, one, bodies) for key, one in found.items()} if found else found
+        found[run["kind"], place[1], name] = TemplatedRun(place, job, run)
+    return {key: _add_run_creator(key, one, bodies) for key, one in found.items()} if found else found
 
 
 def _run_of(text: str) -> Body | None:
@@ -71,10 +71,10 @@ def _run_of(text: str) -> Body | None:
         bodies = load_objects(text)
     except ManifestError:
         return None
-    return next((body for body in bodies if body.get("kind") in BY_KIND), None)
+    return next((body for body in bodies if body.get("kind") in BACKEND_BY_KIND), None)
 
 
-def _with_creator(key: Key, held: Held, bodies: Bodies) -> Held:
+def _add_run_creator(key: ObjectKey, held: TemplatedRun, bodies: Bodies) -> TemplatedRun:
     for (kind, namespace, _), body in bodies.items():
         labels = (body.get("metadata") or {}).get("labels") or {}
         if kind not in ("CronJob", "Job") or namespace != key[1] or labels.get(RUN) != key[2]:
@@ -82,15 +82,18 @@ def _with_creator(key: Key, held: Held, bodies: Bodies) -> Held:
         spec = body["spec"]
         if kind == "CronJob":
             starts = f"{spec['schedule']} in {spec['timeZone']}"
-            return Held(held.place, held.job, held.run, starts, bool(spec.get("suspend")))
+            return TemplatedRun(held.place, held.job, held.run, starts, bool(spec.get("suspend")))
         (container,) = spec["template"]["spec"]["containers"]
-        return Held(held.place, held.job, held.run, waits=tuple(container["args"][_FIRST:]))
+        return TemplatedRun(held.place, held.job, held.run, waits=tuple(container["args"][_FIRST:]))
     return held
 
 
-def changes_of_held(
-    before: Mapping[Key, Held], after: Mapping[Key, Held], old: Bodies, new: Bodies
-) -> Iterator[tuple[Key, Problem]]:
+def compare_templated_runs(
+    before: Mapping[ObjectKey, TemplatedRun],
+    after: Mapping[ObjectKey, TemplatedRun],
+    old: Bodies,
+    new: Bodies,
+) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield what happens to runs that exist only as templates, by the keys of the templates.
 
     `old` and `new` are all objects before and after.
@@ -99,25 +102,29 @@ def changes_of_held(
     heirs = {
         (key[1], str((body.get("metadata") or {}).get("labels", {}).get("gangplan.dev/job", ""))): key
         for key, body in new.items()
-        if key[0] in BY_KIND and key not in old
+        if key[0] in BACKEND_BY_KIND and key not in old
     }
     earlier = {(key[1], one.job): (key, one) for key, one in before.items()}
     for key, one in after.items():
         last = earlier.pop((key[1], one.job), None)
-        hours = hours_of(bodies, key)
-        told = (_schedule if one.starts else _waiting)(key, one, last, old, hours)
+        hours = describe_run_hours(bodies, key)
+        told = (_describe_schedule_change if one.starts else _describe_waiting_run_change)(
+            key, one, last, old, hours
+        )
         if told is not None:
             yield one.place, told
     for key, one in earlier.values():
-        yield from _ended(key, one, heirs.get((key[1], one.job)), new)
+        yield from _describe_removed_template(key, one, heirs.get((key[1], one.job)), new)
 
 
-def _schedule(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, hours: str) -> Problem | None:
+def _describe_schedule_change(
+    key: ObjectKey, one: TemplatedRun, last: tuple[ObjectKey, TemplatedRun] | None, old: Bodies, hours: str
+) -> Problem | None:
     """Return what is new about a schedule, or None if nothing is."""
     goes = f"; run {key[2]}, if it is not over, goes on beside them" if key in old else ""
     if last is not None and last[1].starts:
         if one.is_suspended:
-            return None if last[1].is_suspended else _suspended(one)
+            return None if last[1].is_suspended else _describe_suspended_schedule(one)
         if last[0] == key and (last[1].starts, last[1].is_suspended) == (one.starts, False):
             return None
         how = "starts again" if last[1].is_suspended else "changes"
@@ -132,14 +139,16 @@ def _schedule(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, h
     return Problem((), words, "Nothing needs to be done; gangplan plan shows the next starts.", RUN_SCHEDULED)
 
 
-def _suspended(one: Held) -> Problem:
+def _describe_suspended_schedule(one: TemplatedRun) -> Problem:
     words = (
         f"schedule {one.job} is suspended: it creates no more runs, and one that trains goes on to its end"
     )
     return Problem((), words, "To end that run, delete it with kubectl: no engine tracks it.", RUN_SCHEDULED)
 
 
-def _waiting(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, hours: str) -> Problem | None:
+def _describe_waiting_run_change(
+    key: ObjectKey, one: TemplatedRun, last: tuple[ObjectKey, TemplatedRun] | None, old: Bodies, hours: str
+) -> Problem | None:
     """Return what is new about a waiting run, or None if nothing is."""
     name = key[2]
     if key in old:  # an engine applied it
@@ -159,7 +168,9 @@ def _waiting(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, ho
     return Problem((), words, _DONE, RUN_WAITS)
 
 
-def _ended(key: Key, one: Held, heir: Key | None, new: Bodies) -> Iterator[tuple[Key, Problem]]:
+def _describe_removed_template(
+    key: ObjectKey, one: TemplatedRun, heir: ObjectKey | None, new: Bodies
+) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield what becomes of a template that is no longer in Git, when its job has no other template."""
     run = new.get(key)
     if one.starts:
@@ -182,6 +193,6 @@ def _ended(key: Key, one: Held, heir: Key | None, new: Bodies) -> Iterator[tuple
         )
         yield key, Problem((), words, "When it is no longer needed: gangplan retire.", RUN_STOPPED)
     else:
-        hours = hours_of(new, key)
+        hours = describe_run_hours(new, key)
         words = f"run {key[2]} waits no more: unless it is there, it trains when this is synced, {hours}"
         yield key, Problem((), words, _DONE, RUN_STARTED)

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.model.backend import ANCESTOR
-from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.findings import FieldPath
+from gangplan.model.backend import ANCESTOR_LABEL
+from gangplan.objects import Body
 
-JOBSET: Path = ("spec", "template", "spec")
+JOBSET_PATH: FieldPath = ("spec", "template", "spec")
 _ENTRIES = "replicatedJobs"
-ENTRIES: Path = (*JOBSET, _ENTRIES)
-_INSIDE: Path = ("template", "spec", _ENTRIES)
-POD: Path = ("template", "spec", "template")  # path of the pod template within an entry
+REPLICATED_JOBS_PATH: FieldPath = (*JOBSET_PATH, _ENTRIES)
+_INSIDE: FieldPath = ("template", "spec", _ENTRIES)
+POD_TEMPLATE_PATH: FieldPath = ("template", "spec", "template")  # path of the pod template within an entry
 LAUNCHER, WORKER = "launcher", "node"  # names that Trainer wires (plugins/mpi)
 
 
-def entries_of(body: Body) -> list[Body]:
+def list_replicated_jobs(body: Body) -> list[Body]:
     """Return the replicated jobs of a TrainingRuntime or a JobSet, as written."""
     spec = body["spec"]
     if body["kind"] != "JobSet":
@@ -27,12 +28,12 @@ def entries_of(body: Body) -> list[Body]:
     return found
 
 
-def step_of(entry: Body) -> str:
+def find_trainjob_step(entry: Body) -> str:
     """Return the step of a TrainJob that a replicated job is (trainer, dataset-initializer, ...), or ""."""
-    return str(((entry["template"].get("metadata") or {}).get("labels") or {}).get(ANCESTOR, ""))
+    return str(((entry["template"].get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, ""))
 
 
-def patches_of(spec: Body) -> Iterator[tuple[Path, Body]]:
+def patches_of(spec: Body) -> Iterator[tuple[FieldPath, Body]]:
     """Yield what runtimePatches of a TrainJob change in replicated jobs (Trainer 2.2), each with its path."""
     for number, patch in enumerate(spec.get("runtimePatches") or ()):
         inner = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gangplan.model.backend import BY_KIND, MPIJOB, RUNTIME, TRAINJOB
+from gangplan.findings import FieldPath
+from gangplan.model.backend import BACKEND_BY_KIND, MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.replicas import NAME_LABEL, OPERATOR, OPERATOR_LABEL, ROLE_LABEL, replicas_of
+from gangplan.validate.replicas import JOB_NAME_LABEL, OPERATOR_LABEL, OPERATOR_NAME, ROLE_LABEL, replicas_of
 
 TRAINER = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"
 JOBSET = "system:serviceaccount:jobset-system:jobset-controller-manager"
@@ -42,7 +43,7 @@ class MadeObject:
     body: Body
     user: str
     index: int
-    prefix: Path
+    prefix: FieldPath
     is_whole: bool = True  # False: only its name and owner are known
 
     @property
@@ -51,17 +52,17 @@ class MadeObject:
         return NAMES[self.user]
 
 
-def made_of(bodies: Sequence[Body]) -> list[MadeObject]:
+def list_made_objects(bodies: Sequence[Body]) -> list[MadeObject]:
     """Return all objects that controllers create from these, each before those created from it in turn."""
     found: list[MadeObject] = []
     for index, body in enumerate(bodies):
-        found += _of(body, bodies, index, ())
-        if body["kind"] in BY_KIND:
-            found += _sketched(body, bodies, index)
+        found += _build_controller_objects(body, bodies, index, ())
+        if body["kind"] in BACKEND_BY_KIND:
+            found += _list_run_side_objects(body, bodies, index)
     return found
 
 
-def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeObject]:
+def _list_run_side_objects(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeObject]:
     """Yield objects created for a run in addition to its pods, by name and owner only."""
     name, kind = body["metadata"]["name"], body["kind"]
     maker, config, secret = _SKETCHES[kind](body, bodies)
@@ -71,10 +72,12 @@ def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeOb
         (KUEUE, "kueue.x-k8s.io/v1beta2", "Workload", f"{kind.lower()}-{name}-aaaaa"),
     ):
         if own:
-            yield MadeObject(_made(version, of, own, body, {}, {}), user, index, (), is_whole=False)
+            yield MadeObject(
+                _build_owned_object(version, of, own, body, {}, {}), user, index, (), is_whole=False
+            )
 
 
-def _beside_train_job(body: Body, bodies: Sequence[Body]) -> tuple[str, str, str]:
+def _name_trainjob_side_objects(body: Body, bodies: Sequence[Body]) -> tuple[str, str, str]:
     """Return who creates the objects next to the pods, and the names of a ConfigMap and a Secret."""
     name, reference = body["metadata"]["name"], body["spec"]["runtimeRef"]["name"]
     named = (one.get("spec") or {} for one in bodies if one["metadata"]["name"] == reference)
@@ -83,55 +86,65 @@ def _beside_train_job(body: Body, bodies: Sequence[Body]) -> tuple[str, str, str
     return TRAINER, f"{name}-runtime-snapshot", ""
 
 
-def _beside_mpi_job(body: Body, _: Sequence[Body]) -> tuple[str, str, str]:
+def _name_mpijob_side_objects(body: Body, _: Sequence[Body]) -> tuple[str, str, str]:
     name = body["metadata"]["name"]
     return MPI, f"{name}-config", f"{name}-ssh"
 
 
 _SKETCHES: Mapping[str, Callable[[Body, Sequence[Body]], tuple[str, str, str]]] = {
-    TRAINJOB.kind: _beside_train_job,
-    MPIJOB.kind: _beside_mpi_job,
+    TRAINJOB.kind: _name_trainjob_side_objects,
+    MPIJOB.kind: _name_mpijob_side_objects,
 }
 
 
-def _of(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
+def _build_controller_objects(
+    body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath
+) -> Iterator[MadeObject]:
     """Yield what is created from an object whose fields are below `prefix`."""
     make = _MAKERS.get(body["kind"])
     return make(body, bodies, index, prefix) if make else iter(())
 
 
-def _of_cron_job(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
+def _build_cronjob_objects(
+    body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath
+) -> Iterator[MadeObject]:
     name = f"{body['metadata']['name']}-29000000"
-    at: Path = (*prefix, "spec", "jobTemplate")
-    yield from _job(body["spec"]["jobTemplate"], name, body, CRON, index, at, {})
+    at: FieldPath = (*prefix, "spec", "jobTemplate")
+    yield from _build_job_and_pod(body["spec"]["jobTemplate"], name, body, CRON, index, at, {})
 
 
-def _of_job(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
+def _build_job_pod(body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath) -> Iterator[MadeObject]:
     name = body["metadata"]["name"]
     labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
     labels |= {"batch.kubernetes.io/controller-uid": UID, "controller-uid": UID}
     labels["batch.kubernetes.io/job-completion-index"] = "0"
     at = (*prefix, "spec", "template")
-    made = _made("v1", "Pod", f"{name}-0-aaaaa", body, body["spec"].get("template") or {}, labels)
+    made = _build_owned_object(
+        "v1", "Pod", f"{name}-0-aaaaa", body, body["spec"].get("template") or {}, labels
+    )
     yield MadeObject(made, JOB, index, at)
 
 
-def _of_train_job(job: Body, bodies: Sequence[Body], _: int, __: Path) -> Iterator[MadeObject]:
+def _build_trainjob_objects(job: Body, bodies: Sequence[Body], _: int, __: FieldPath) -> Iterator[MadeObject]:
     """Yield the JobSet of a TrainJob and its objects.
 
     The JobSet is the template of the runtime, without the TrainJob's own labels.
     """
     name = job["spec"]["runtimeRef"]["name"]
     for index, runtime in enumerate(bodies):
-        if runtime["kind"] == RUNTIME and runtime["metadata"]["name"] == name:
-            at: Path = ("spec", "template")
+        if runtime["kind"] == RUNTIME_KIND and runtime["metadata"]["name"] == name:
+            at: FieldPath = ("spec", "template")
             template = runtime["spec"].get("template") or {}
-            made = _made("jobset.x-k8s.io/v1alpha2", "JobSet", job["metadata"]["name"], job, template, {})
+            made = _build_owned_object(
+                "jobset.x-k8s.io/v1alpha2", "JobSet", job["metadata"]["name"], job, template, {}
+            )
             yield MadeObject(made, TRAINER, index, at)
-            yield from _of_job_set(made, bodies, index, at)
+            yield from _build_jobset_objects(made, bodies, index, at)
 
 
-def _of_job_set(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
+def _build_jobset_objects(
+    body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath
+) -> Iterator[MadeObject]:
     name = body["metadata"]["name"]
     subdomain = (body["spec"].get("network") or {}).get("subdomain") or name
     service: Body = {
@@ -141,7 +154,9 @@ def _of_job_set(body: Body, bodies: Sequence[Body], index: int, prefix: Path) ->
             "publishNotReadyAddresses": True,
         }
     }
-    yield MadeObject(_made("v1", "Service", subdomain, body, service, {}), JOBSET, index, prefix)
+    yield MadeObject(
+        _build_owned_object("v1", "Service", subdomain, body, service, {}), JOBSET, index, prefix
+    )
     for at, job in enumerate(body["spec"].get("replicatedJobs") or ()):
         labels = {
             "jobset.sigs.k8s.io/jobset-name": name,
@@ -152,51 +167,65 @@ def _of_job_set(body: Body, bodies: Sequence[Body], index: int, prefix: Path) ->
             "jobset.sigs.k8s.io/job-key": UID.replace("-", ""),
             "jobset.sigs.k8s.io/restart-attempt": "0",
         }
-        path: Path = (*prefix, "spec", "replicatedJobs", at, "template")
-        yield from _job(job["template"], f"{name}-{job['name']}-0", body, JOBSET, index, path, labels)
+        path: FieldPath = (*prefix, "spec", "replicatedJobs", at, "template")
+        yield from _build_job_and_pod(
+            job["template"], f"{name}-{job['name']}-0", body, JOBSET, index, path, labels
+        )
 
 
-def _job(
-    template: Body, name: str, owner: Body, user: str, index: int, prefix: Path, labels: Mapping[str, str]
+def _build_job_and_pod(
+    template: Body,
+    name: str,
+    owner: Body,
+    user: str,
+    index: int,
+    prefix: FieldPath,
+    labels: Mapping[str, str],
 ) -> Iterator[MadeObject]:
     """Yield a Job and its pod; `labels` are added to both."""
     spec = template.get("spec") or {}
     pod = dict(spec.get("template") or {})
     metadata = pod.get("metadata") or {}
     pod["metadata"] = {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}
-    made = _made("batch/v1", "Job", name, owner, {**template, "spec": {**spec, "template": pod}}, labels)
+    made = _build_owned_object(
+        "batch/v1", "Job", name, owner, {**template, "spec": {**spec, "template": pod}}, labels
+    )
     yield MadeObject(made, user, index, prefix)
-    yield from _of_job(made, (), index, prefix)
+    yield from _build_job_pod(made, (), index, prefix)
 
 
-def _of_mpi_job(body: Body, bodies: Sequence[Body], index: int, __: Path) -> Iterator[MadeObject]:
+def _build_mpijob_objects(
+    body: Body, bodies: Sequence[Body], index: int, __: FieldPath
+) -> Iterator[MadeObject]:
     """Yield what the operator creates: a Service, a pod for the workers and a Job for the launcher."""
     name = body["metadata"]["name"]
-    shared = {OPERATOR_LABEL: OPERATOR, NAME_LABEL: name}
+    shared = {OPERATOR_LABEL: OPERATOR_NAME, JOB_NAME_LABEL: name}
     service: Body = {"spec": {"clusterIP": "None", "selector": shared}}
-    yield MadeObject(_made("v1", "Service", name, body, service, {}), MPI, index, ())
+    yield MadeObject(_build_owned_object("v1", "Service", name, body, service, {}), MPI, index, ())
     for one in replicas_of(body):
         labels = {**shared, ROLE_LABEL: one.role}
         if one.role == "launcher":
             template = {"spec": {"template": one.template}}
-            for made in _job(template, f"{name}-launcher", body, MPI, index, (), labels):
+            for made in _build_job_and_pod(template, f"{name}-launcher", body, MPI, index, (), labels):
                 yield made if made.body["kind"] == "Job" else MadeObject(made.body, made.user, index, one.at)
         elif one.count:
-            pod = _made("v1", "Pod", f"{name}-worker-0", body, one.template, labels)
+            pod = _build_owned_object("v1", "Pod", f"{name}-worker-0", body, one.template, labels)
             yield MadeObject(pod, MPI, index, one.at)
 
 
-Maker = Callable[[Body, Sequence[Body], int, Path], Iterator[MadeObject]]
+Maker = Callable[[Body, Sequence[Body], int, FieldPath], Iterator[MadeObject]]
 _MAKERS: Mapping[str, Maker] = {
-    TRAINJOB.kind: _of_train_job,
-    MPIJOB.kind: _of_mpi_job,
-    "JobSet": _of_job_set,
-    "CronJob": _of_cron_job,
-    "Job": _of_job,
+    TRAINJOB.kind: _build_trainjob_objects,
+    MPIJOB.kind: _build_mpijob_objects,
+    "JobSet": _build_jobset_objects,
+    "CronJob": _build_cronjob_objects,
+    "Job": _build_job_pod,
 }
 
 
-def _made(version: str, kind: str, name: str, owner: Body, template: Body, labels: Mapping[str, str]) -> Body:
+def _build_owned_object(
+    version: str, kind: str, name: str, owner: Body, template: Body, labels: Mapping[str, str]
+) -> Body:
     """Return an object made from a template, with its owner, and with additional `labels`."""
     given = template.get("metadata") or {}
     metadata: Body = {"name": name, "namespace": owner["metadata"].get("namespace", "default")}

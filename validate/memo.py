@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 MOST = 2048
 
 
-def key_of(*parts: Any) -> bytes | None:
+def digest_plain_data(*parts: Any) -> bytes | None:
     """Return a digest of plain data, or None if something in it is not plain.
 
     Plain are dicts, lists, tuples, texts, numbers and None. Equal digests mean equal data, types and the
@@ -48,7 +48,7 @@ class Memo(Generic[Value]):
         return len(self._known)
 
 
-class Seen:
+class SeenKeys:
     """A set of keys of limited size."""
 
     def __init__(self, most: int = MOST) -> None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gangplan.model.backend import BY_HOLDER
+from gangplan.findings import FieldPath
+from gangplan.model.backend import BACKEND_BY_HOLDER
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.pods import MESH_JOINED
-from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import BuiltRun, World, templates_of
+from gangplan.validate.world import BuiltRun, World, find_pod_templates
 
 _SIDECAR = (
     "unless it is a native sidecar, its container outlives the program, so that the run never completes"
@@ -78,27 +79,29 @@ INJECTORS = (
 )
 
 
-def joined(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_meshes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Yield the run's pod templates to which an injector adds a container or a network."""
     for index, body in enumerate(run.bodies):
-        if body["kind"] not in BY_HOLDER:
+        if body["kind"] not in BACKEND_BY_HOLDER:
             continue
         name = body["metadata"].get("namespace", "")
-        namespace = _marks((world.find("Namespace", name) or {}).get("metadata") or {})
-        for at, pod in templates_of(body):
-            own, told = _marks(pod.get("metadata") or {}), set[str]()
+        namespace = _merge_labels_and_annotations((world.find("Namespace", name) or {}).get("metadata") or {})
+        for at, pod in find_pod_templates(body):
+            own, told = _merge_labels_and_annotations(pod.get("metadata") or {}), set[str]()
             for one in INJECTORS:
-                if one.name not in told and (said := _asked(one, own, namespace, name)):
+                if one.name not in told and (said := _describe_injection_cause(one, own, namespace, name)):
                     told.add(one.name)
-                    yield index, _problem(one, at, said)
+                    yield index, _report_mesh_injection(one, at, said)
 
 
-def _marks(metadata: Body) -> dict[str, str]:
+def _merge_labels_and_annotations(metadata: Body) -> dict[str, str]:
     """Merge labels and annotations: injectors moved from one to the other over time, and read both."""
     return {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
 
 
-def _asked(one: Injector, own: Mapping[str, str], namespace: Mapping[str, str], name: str) -> str:
+def _describe_injection_cause(
+    one: Injector, own: Mapping[str, str], namespace: Mapping[str, str], name: str
+) -> str:
     """Return what lets an injector in: the pod's own mark, else the namespace's; "" if nothing does."""
     stated = own.get(one.key, "")
     if stated in one.off or own.get(one.harmless) == "true":
@@ -111,7 +114,7 @@ def _asked(one: Injector, own: Mapping[str, str], namespace: Mapping[str, str], 
     return f"{one.of_namespace}: {value} on namespace '{name}'"
 
 
-def _problem(one: Injector, at: Path, said: str) -> Problem:
+def _report_mesh_injection(one: Injector, at: FieldPath, said: str) -> Problem:
     return Problem(
         (*at, "metadata", one.where, one.key),
         f"{one.name} takes these pods in ({said}): {one.then}",

@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from gangplan.model.backend import BY_HOLDER
+from gangplan.findings import FieldPath
+from gangplan.model.backend import BACKEND_BY_HOLDER
+from gangplan.objects import Body
 from gangplan.rules.model import NOTE
 from gangplan.rules.security import HOST_ACCESS, POD_SECURITY
-from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.apiserver.pod_security import violations
+from gangplan.validate.apiserver.pod_security import find_pod_violations
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import BuiltRun, World, templates_of
+from gangplan.validate.world import BuiltRun, World, find_pod_templates
 
 ENFORCED = "pod-security.kubernetes.io/enforce"
 VERSION = f"{ENFORCED}-version"
@@ -25,7 +26,7 @@ VERSION = f"{ENFORCED}-version"
 STATED = "gangplan.dev/pod-security-until"
 # How many violations one finding names.
 MOST = 5
-Said = tuple[Path, str]
+Said = tuple[FieldPath, str]
 _MINOR = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
 
 
@@ -41,33 +42,45 @@ def enforced(labels: dict[str, str], server: int) -> tuple[str, int]:
     return known, min(int(version[1]), server) if version else server
 
 
-def allowed(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_pod_security(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Check every pod of the run against the level that the run's namespace enforces."""
     server = int(world.versions.kubernetes.split(".")[1])
     for index, body in enumerate(run.bodies):
-        if body["kind"] not in BY_HOLDER:
+        if body["kind"] not in BACKEND_BY_HOLDER:
             continue
         namespace = body["metadata"].get("namespace", "")
         metadata = (world.find("Namespace", namespace) or {}).get("metadata", {})
         level, minor = enforced(metadata.get("labels") or {}, server)
-        refused = [] if level == "privileged" else list(_broken(body, level == "restricted", minor, server))
+        refused = (
+            []
+            if level == "privileged"
+            else list(_find_pod_security_breaches(body, level == "restricted", minor, server))
+        )
         for where, what in refused:
-            yield index, _problem(where, what, namespace, f"{level} of v1.{minor}")
+            yield index, _report_pod_security_breach(where, what, namespace, f"{level} of v1.{minor}")
         if level != "restricted" and STATED in (metadata.get("annotations") or {}):
-            used = [one for one in _broken(body, True, minor, server) if one not in refused]
+            used = [
+                one for one in _find_pod_security_breaches(body, True, minor, server) if one not in refused
+            ]
             generated = next((one for one in run.generated if one["kind"] == body["kind"]), body)
-            planned = {what for _, what in _broken(generated, True, minor, server)} if used else ()
-            yield from ((index, one) for one in _used(used, planned, namespace, level))
+            planned = (
+                {what for _, what in _find_pod_security_breaches(generated, True, minor, server)}
+                if used
+                else ()
+            )
+            yield from ((index, one) for one in _report_host_access_uses(used, planned, namespace, level))
 
 
-def _broken(body: Body, is_restricted: bool, minor: int, server: int) -> Iterator[Said]:
+def _find_pod_security_breaches(body: Body, is_restricted: bool, minor: int, server: int) -> Iterator[Said]:
     """Yield what a level refuses in the pods of a runtime or an MPIJob."""
-    for at, pod in templates_of(body):
-        for _, where, what in violations(pod, is_restricted, minor, server):
+    for at, pod in find_pod_templates(body):
+        for _, where, what in find_pod_violations(pod, is_restricted, minor, server):
             yield (*at, *where), what
 
 
-def _used(used: Sequence[Said], planned: Collection[str], namespace: str, level: str) -> Iterator[Problem]:
+def _report_host_access_uses(
+    used: Sequence[Said], planned: Collection[str], namespace: str, level: str
+) -> Iterator[Problem]:
     """Report what pods use of a raised level.
 
     All that a fabric declares is one finding; each use that a patch adds is one of its own.
@@ -86,17 +99,17 @@ def _used(used: Sequence[Said], planned: Collection[str], namespace: str, level:
             yield Problem(where, f"{what}, which no fabric declares; {admits}", help, HOST_ACCESS)
 
 
-def _problem(at: Path, what: str, namespace: str, level: str) -> Problem:
+def _report_pod_security_breach(at: FieldPath, what: str, namespace: str, level: str) -> Problem:
     return Problem(
         at,
         f"{what}, which namespace '{namespace}' refuses (Pod Security level {level}): the run is admitted"
         " but never gets its pods",
-        _help(at),
+        _describe_pod_security_help(at),
         POD_SECURITY,
     )
 
 
-def _help(at: Path) -> str:
+def _describe_pod_security_help(at: FieldPath) -> str:
     if at[-2:] != ("capabilities", "add"):
         return "Remove it from the overlay's patch."
     return (

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 from gangplan.findings import Problem as Problem
 
-Step = str | int
+PathStep = str | int
 SIMPLE_NAME = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 
 
-def in_order(found: Iterable[Problem]) -> list[Problem]:
+def sort_problems(found: Iterable[Problem]) -> list[Problem]:
     """Sort problems by path, without duplicates."""
     return sorted(set(found), key=lambda one: ([(isinstance(at, str), at) for at in one.path], one.message))
 
 
-def dotted(path: Iterable[Step]) -> str:
+def format_path(path: Iterable[PathStep]) -> str:
     """Write a path as `spec.trainer.env[0].name`, with keys as `labels['example.com/team']`; "" if empty."""
     out = ""
     for step in path:
@@ -29,6 +29,6 @@ def dotted(path: Iterable[Step]) -> str:
     return out
 
 
-def place(path: Iterable[Step]) -> str:
+def describe_path(path: Iterable[PathStep]) -> str:
     """Write a path as the subject of a sentence."""
-    return dotted(path) or "the object"
+    return format_path(path) or "the object"

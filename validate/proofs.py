@@ -8,30 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from gangplan.objects import Body
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
 from gangplan.rules.platform import ADMITTED_ELSEWHERE
 from gangplan.validate import meshes, podsecurity
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.contention import prove_resumable
-from gangplan.validate.kueue.proof import admission
-from gangplan.validate.network import reachability
+from gangplan.validate.kueue.proof import check_admission
+from gangplan.validate.network import check_reachability
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise import kept
-from gangplan.validate.scheduler.proof import find_nodes, lacks_gpus
+from gangplan.validate.promise import check_plan_conformance
+from gangplan.validate.scheduler.proof import check_node_fit, lacks_gpus
 from gangplan.validate.trainer import launching
 from gangplan.validate.world import BuiltRun, World
 
 Proof = Callable[[World, BuiltRun], Iterator[tuple[int, Problem]]]
 
 PROOFS: dict[str, Proof] = {
-    "admission": admission,
+    "admission": check_admission,
     "contention": prove_resumable,
-    "fit": find_nodes,
-    "launching": launching.hosts,
-    "meshes": meshes.joined,
-    "network": reachability,
-    "plan": kept,
-    "pod security": podsecurity.allowed,
+    "fit": check_node_fit,
+    "launching": launching.check_hostfile_variable,
+    "meshes": meshes.check_meshes,
+    "network": check_reachability,
+    "plan": check_plan_conformance,
+    "pod security": podsecurity.check_pod_security,
 }
 
 
@@ -61,12 +61,17 @@ def may_read(proof: str, body: Body, namespace: str) -> bool:
 def prove(world: World, run: BuiltRun) -> dict[str, list[tuple[int, Problem]]]:
     """Return what each proof finds, in the order of the table, without proofs that find nothing."""
     found = {name: list(proof(world, run)) for name, proof in PROOFS.items()}
-    is_followed = found.get("fit") and any(_follows(one) for each in found.values() for _, one in each)
+    is_followed = found.get("fit") and any(
+        _may_follow_forgotten_gpus(one) for each in found.values() for _, one in each
+    )
     if is_followed and lacks_gpus(world, run):
-        found = {name: [one for one in each if not _follows(one[1])] for name, each in found.items()}
+        found = {
+            name: [one for one in each if not _may_follow_forgotten_gpus(one[1])]
+            for name, each in found.items()
+        }
     return {name: problems for name, problems in found.items() if problems}
 
 
-def _follows(problem: Problem) -> bool:
+def _may_follow_forgotten_gpus(problem: Problem) -> bool:
     """Return whether a problem may follow from forgotten GPUs: an unintended pool, and its quota."""
     return problem.rule in (ADMITTED_ELSEWHERE, PREEMPTIBLE_WITHOUT_CHECKPOINT)

@@ -6,16 +6,17 @@ and Kueue v0.15.2 to v0.19.2, pkg/controller/jobs/mpijob (launcher first, and 1 
 
 from __future__ import annotations
 
+from gangplan.findings import FieldPath
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body, Path
 
-REPLICAS: Path = ("spec", "mpiReplicaSpecs")
-LAUNCHER, WORKER = "Launcher", "Worker"
+REPLICAS_PATH: FieldPath = ("spec", "mpiReplicaSpecs")
+MPI_LAUNCHER, MPI_WORKER = "Launcher", "Worker"
 # Labels that the operator adds to pods (v2beta1/constants.go).
-NAME_LABEL = "training.kubeflow.org/job-name"
+JOB_NAME_LABEL = "training.kubeflow.org/job-name"
 ROLE_LABEL = "training.kubeflow.org/job-role"
 INDEX_LABEL = "training.kubeflow.org/replica-index"
-OPERATOR_LABEL, OPERATOR = "training.kubeflow.org/operator-name", "mpi-operator"
+OPERATOR_LABEL, OPERATOR_NAME = "training.kubeflow.org/operator-name", "mpi-operator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Replicas:
     role: str
     stated: int | None
     spec: Body
-    path: Path
+    path: FieldPath
 
     @property
     def count(self) -> int:
@@ -47,7 +48,7 @@ class Replicas:
         return found
 
     @property
-    def at(self) -> Path:
+    def at(self) -> FieldPath:
         """The path of the pods' template."""
         return (*self.path, "template")
 
@@ -56,8 +57,8 @@ def replicas_of(job: Body) -> list[Replicas]:
     """Return launcher and workers of an MPIJob, if present; the operator ignores entries with other names."""
     specs = job["spec"].get("mpiReplicaSpecs") or {}
     return [
-        Replicas(role, specs[name].get("replicas"), specs[name], (*REPLICAS, name))
-        for name, role in ((LAUNCHER, "launcher"), (WORKER, "worker"))
+        Replicas(role, specs[name].get("replicas"), specs[name], (*REPLICAS_PATH, name))
+        for name, role in ((MPI_LAUNCHER, "launcher"), (MPI_WORKER, "worker"))
         if specs.get(name) is not None
     ]
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gangplan.objects import Body
 from gangplan.rules.platform import MONITORING_MOVED
 from gangplan.rules.security import RIGHTS_TOO_WIDE
-from gangplan.validate.apiserver.forms import Body, Found
-from gangplan.validate.kueue.queues import Index
+from gangplan.validate.apiserver.forms import FoundProblems
+from gangplan.validate.kueue.queues import QueueIndex
 from gangplan.validate.problems import Problem
 
 # OpenShift's cluster-monitoring-operator: its platform Prometheus scrapes namespaces with this label, the one
@@ -29,55 +30,63 @@ FOREIGN_ROLES = frozenset({"system:openshift:scc:nonroot-v2"})
 LEVELS = ("restricted", "baseline", "privileged")
 
 
-def problems(body: Body, index: Index, levels: Mapping[str, str]) -> list[Problem]:
+def check_rights(body: Body, index: QueueIndex, levels: Mapping[str, str]) -> list[Problem]:
     """Return what is too wide in a role, a binding, a namespace or a service account.
 
     `levels` are the Pod Security levels of namespaces that the cluster's file states.
     """
     kind = body["kind"]
     if kind in ("ClusterRole", "Role"):
-        return list(_role(body))
+        return list(_check_role_rules(body))
     if kind == "RoleBinding":
-        return list(_binding(body, index))
+        return list(_check_role_binding(body, index))
     if kind == "Namespace":
-        return list(_namespace(body, levels.get(body["metadata"]["name"], LEVELS[0])))
+        return list(_check_namespace_labels(body, levels.get(body["metadata"]["name"], LEVELS[0])))
     if kind == "ServiceAccount" and body.get("automountServiceAccountToken") is not False:
         said = "training pods would carry a token for the API server"
         return [Problem(("automountServiceAccountToken",), said, "Keep it false.", RIGHTS_TOO_WIDE)]
     return []
 
 
-def _role(body: Body) -> Found:
+def _check_role_rules(body: Body) -> FoundProblems:
     for place, rule in enumerate(body.get("rules") or ()):
         for field in ("apiGroups", "resources", "verbs"):
             if "*" in (rule.get(field) or ()):
-                yield _said(("rules", place, field), "a wildcard grants what nobody has reviewed")
+                yield _report_wide_rights(
+                    ("rules", place, field), "a wildcard grants what nobody has reviewed"
+                )
         for verb in sorted(ESCALATING & set(rule.get("verbs") or ())):
-            yield _said(
+            yield _report_wide_rights(
                 ("rules", place, "verbs"), f"verb '{verb}' lets its holders grant themselves more rights"
             )
         if "secrets" in (rule.get("resources") or ()) and "" in (rule.get("apiGroups") or ()):
-            yield _said(("rules", place, "resources"), "secrets are read by pods, not by people")
+            yield _report_wide_rights(
+                ("rules", place, "resources"), "secrets are read by pods, not by people"
+            )
 
 
-def _binding(body: Body, index: Index) -> Found:
+def _check_role_binding(body: Body, index: QueueIndex) -> FoundProblems:
     role = body["roleRef"]
     if role["kind"] == "ClusterRole" and role["name"] not in {*index.names("ClusterRole"), *FOREIGN_ROLES}:
-        yield _said(("roleRef", "name"), f"ClusterRole '{role['name']}' is not one that gangplan renders")
+        yield _report_wide_rights(
+            ("roleRef", "name"), f"ClusterRole '{role['name']}' is not one that gangplan renders"
+        )
     for place, subject in enumerate(body.get("subjects") or ()):
         if subject["kind"] == "Group" and (
             subject["name"] in EVERYBODY or subject["name"].startswith("system:serviceaccounts")
         ):
-            yield _said(
+            yield _report_wide_rights(
                 ("subjects", place, "name"),
                 f"group '{subject['name']}' contains everybody, or nearly everybody",
             )
         home = body["metadata"].get("namespace")
         if subject["kind"] == "ServiceAccount" and subject.get("namespace", home) != home:
-            yield _said(("subjects", place, "namespace"), "the service account is of another namespace")
+            yield _report_wide_rights(
+                ("subjects", place, "namespace"), "the service account is of another namespace"
+            )
 
 
-def _namespace(body: Body, most: str) -> Found:
+def _check_namespace_labels(body: Body, most: str) -> FoundProblems:
     labels = body["metadata"].get("labels") or {}
     key = "pod-security.kubernetes.io/enforce"
     found = labels.get(key)
@@ -86,7 +95,7 @@ def _namespace(body: Body, most: str) -> Found:
         meant = "teams' namespaces enforce restricted"
         if most != LEVELS[0]:
             meant = f"the cluster's file states {most} for this team"
-        yield _said(("metadata", "labels", key), f"{said}; {meant}")
+        yield _report_wide_rights(("metadata", "labels", key), f"{said}; {meant}")
     if labels.get(PLATFORM_MONITORING) == "true":
         yield Problem(
             ("metadata", "labels", PLATFORM_MONITORING),
@@ -96,5 +105,5 @@ def _namespace(body: Body, most: str) -> Found:
         )
 
 
-def _said(path: tuple[str | int, ...], message: str) -> Problem:
+def _report_wide_rights(path: tuple[str | int, ...], message: str) -> Problem:
     return Problem(path, message, "", RIGHTS_TOO_WIDE)

@@ -7,22 +7,22 @@ from decimal import Decimal
 from typing import Any
 
 from gangplan.model.amounts import is_gpu
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
-from gangplan.model.cost import hours_words
-from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.jobset import entries_of
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.model.cost import format_hours
+from gangplan.objects import Body
+from gangplan.validate.jobset import list_replicated_jobs
 
-Key = tuple[str, str, str]  # kind, namespace, name
-Bodies = Mapping[Key, Body]
+ObjectKey = tuple[str, str, str]  # kind, namespace, name
+Bodies = Mapping[ObjectKey, Body]
 
 
-def hours_of(bodies: Bodies, key: Key) -> str:
+def describe_run_hours(bodies: Bodies, key: ObjectKey) -> str:
     """Describe what a run takes: `at most 768 GPU-hours`."""
     hours, unit = amount_of(bodies, key)
-    return "without a limit of time" if hours is None else f"at most {hours_words(hours)} {unit}-hours"
+    return "without a limit of time" if hours is None else f"at most {format_hours(hours)} {unit}-hours"
 
 
-def sum_of(bodies: Bodies, keys: Iterable[Key]) -> str:
+def describe_total_hours(bodies: Bodies, keys: Iterable[ObjectKey]) -> str:
     """Describe what several runs take: `at most 768 GPU-hours and 12 CPU-hours`.
 
     Runs without a deadline count as 0.
@@ -31,11 +31,11 @@ def sum_of(bodies: Bodies, keys: Iterable[Key]) -> str:
     for key in keys:
         hours, unit = amount_of(bodies, key)
         amounts[unit] = amounts.get(unit, Decimal(0)) + (hours or 0)
-    told = (f"{hours_words(amounts[unit])} {unit}-hours" for unit in sorted(amounts, reverse=True))
+    told = (f"{format_hours(amounts[unit])} {unit}-hours" for unit in sorted(amounts, reverse=True))
     return f"at most {' and '.join(told)}"
 
 
-def amount_of(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
+def amount_of(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
     """Return the hours of GPUs or CPUs that a run takes at most, and which unit.
 
     The hours are None without a deadline.
@@ -43,11 +43,11 @@ def amount_of(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
     return _AMOUNTS[key[0]](bodies, key)
 
 
-def _of_train_job(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
+def _compute_trainjob_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
     spec = bodies[key].get("spec") or {}
     nodes = (spec.get("trainer") or {}).get("numNodes") or 1
-    runtime = bodies.get((RUNTIME, key[1], key[2]))
-    jobs = [_pod(job) for job in (entries_of(runtime) if runtime else ())]
+    runtime = bodies.get((RUNTIME_KIND, key[1], key[2]))
+    jobs = [_read_deadline_and_resources(job) for job in (list_replicated_jobs(runtime) if runtime else ())]
     gpus = max((count for _, count, _ in jobs), default=0)
     cores = max((cpu for _, _, cpu in jobs), default=Decimal(0))
     seconds = spec.get("activeDeadlineSeconds") or max((limit for limit, _, _ in jobs), default=0)
@@ -55,43 +55,43 @@ def _of_train_job(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
     return (amount * nodes * seconds / 3600 if seconds else None), unit
 
 
-def _of_mpi_job(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
+def _compute_mpijob_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
     spec = bodies[key].get("spec") or {}
-    worker = _at(spec, "mpiReplicaSpecs", "Worker") or {}
-    _, gpus, cores = _pod({"template": {"spec": worker}})
+    worker = _read_nested_field(spec, "mpiReplicaSpecs", "Worker") or {}
+    _, gpus, cores = _read_deadline_and_resources({"template": {"spec": worker}})
     nodes = int(worker.get("replicas") or 0) + bool(spec.get("runLauncherAsWorker"))
-    seconds = int(_at(spec, "runPolicy", "activeDeadlineSeconds") or 0)
+    seconds = int(_read_nested_field(spec, "runPolicy", "activeDeadlineSeconds") or 0)
     amount, unit = (Decimal(gpus), "GPU") if gpus else (cores, "CPU")
     return (amount * nodes * seconds / 3600 if seconds else None), unit
 
 
-_AMOUNTS: Mapping[str, Callable[[Bodies, Key], tuple[Decimal | None, str]]] = {
-    TRAINJOB.kind: _of_train_job,
-    MPIJOB.kind: _of_mpi_job,
+_AMOUNTS: Mapping[str, Callable[[Bodies, ObjectKey], tuple[Decimal | None, str]]] = {
+    TRAINJOB.kind: _compute_trainjob_hours,
+    MPIJOB.kind: _compute_mpijob_hours,
 }
 
 
-def _pod(job: Body) -> tuple[int, int, Decimal]:
+def _read_deadline_and_resources(job: Body) -> tuple[int, int, Decimal]:
     """Return a replicated job's deadline in seconds, and the GPUs and cores that one of its pods asks for."""
-    spec = _at(job, "template", "spec") or {}
+    spec = _read_nested_field(job, "template", "spec") or {}
     gpus, cores = 0, Decimal(0)
-    for one in _at(spec, "template", "spec", "containers") or ():
-        limits = _at(one, "resources", "limits") or {}
+    for one in _read_nested_field(spec, "template", "spec", "containers") or ():
+        limits = _read_nested_field(one, "resources", "limits") or {}
         gpus += sum(
             int(str(count)) for name, count in limits.items() if is_gpu(name) and str(count).isdigit()
         )
-        cores += _cores(str(limits.get("cpu", "0")))
+        cores += _parse_cpu_cores(str(limits.get("cpu", "0")))
     return int(spec.get("activeDeadlineSeconds") or 0), gpus, cores
 
 
-def _cores(text: str) -> Decimal:
+def _parse_cpu_cores(text: str) -> Decimal:
     plain = text.removesuffix("m")
     if not plain.replace(".", "", 1).isdigit():
         return Decimal(0)
     return Decimal(plain) / (1000 if text.endswith("m") else 1)
 
 
-def _at(body: Any, *path: str) -> Any:
+def _read_nested_field(body: Any, *path: str) -> Any:
     for step in path:
         body = (body or {}).get(step) if isinstance(body, dict) else None
     return body

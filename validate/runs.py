@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gangplan.model import syncing
-from gangplan.model.backend import BY_KIND
+from gangplan.model.backend import BACKEND_BY_KIND
+from gangplan.objects import Body
 from gangplan.rules.lifecycle import RUN_REMOVED, RUN_REPLACED
 from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_RESUMED, RUN_RETIRED, RUN_STARTED, RUN_STOPPED
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.run_hours import Bodies, Key, hours_of, sum_of
-from gangplan.validate.sweep_runs import Change, together
+from gangplan.validate.run_hours import Bodies, ObjectKey, describe_run_hours, describe_total_hours
+from gangplan.validate.sweep_runs import RunChange, merge_trial_changes
 
 if TYPE_CHECKING:
-    from gangplan.validate.held import Held
+    from gangplan.validate.held import TemplatedRun
 
 JOB = "gangplan.dev/job"
 STATE, STOPPED = "gangplan.dev/state", "stopped"
@@ -34,85 +34,102 @@ def meta_of(body: Body) -> Body:
     return metadata
 
 
-def is_record(body: Body) -> bool:
+def is_record_object(body: Body) -> bool:
     """Return whether an object is the record of a run that is over in Git, and so starts nothing."""
     return bool((meta_of(body).get("annotations") or {}).get(STATE) == STOPPED)
 
 
 def is_applied(run: Body) -> bool:
     """Return whether a TrainJob or an MPIJob is to run: engines apply it, and it is not a record."""
-    return (meta_of(run).get("annotations") or {}).get(syncing.HOOK) != syncing.SKIPPED and not is_record(run)
+    return (meta_of(run).get("annotations") or {}).get(
+        syncing.ARGO_HOOK
+    ) != syncing.SKIP_HOOK and not is_record_object(run)
 
 
-def changes_of_runs(old: Bodies, new: Bodies) -> Iterator[tuple[Key, Problem]]:
+def compare_run_states(old: Bodies, new: Bodies) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield what happens to each run, by the key of its TrainJob or MPIJob, or of its template."""
-    held = (_held(old), _held(new))
-    yield from together(_changes(old, new, held), new)
+    held = (_load_templated_runs(old), _load_templated_runs(new))
+    yield from merge_trial_changes(_compare_runs_in_git(old, new, held), new)
     if any(held):
-        from gangplan.validate.held import changes_of_held  # few workspaces have such runs
+        from gangplan.validate.held import compare_templated_runs  # few workspaces have such runs
 
-        yield from changes_of_held(*held, old, new)
+        yield from compare_templated_runs(*held, old, new)
 
 
-def _held(bodies: Bodies) -> Mapping[Key, Held]:
+def _load_templated_runs(bodies: Bodies) -> Mapping[ObjectKey, TemplatedRun]:
     """Return the runs that Git has only as templates."""
     if not any(key[0] == "ConfigMap" and key[2].endswith("-template") for key in bodies):
         return {}
-    from gangplan.validate.held import held_in
+    from gangplan.validate.held import find_templated_runs
 
-    return held_in(bodies)
+    return find_templated_runs(bodies)
 
 
-def _changes(
-    old: Bodies, new: Bodies, held: tuple[Mapping[Key, Held], Mapping[Key, Held]]
-) -> Iterator[Change]:
+def _compare_runs_in_git(
+    old: Bodies, new: Bodies, held: tuple[Mapping[ObjectKey, TemplatedRun], Mapping[ObjectKey, TemplatedRun]]
+) -> Iterator[RunChange]:
     """Yield what happens to runs that are in Git themselves; `held` are those that are only templates."""
-    before = {key: body for key, body in old.items() if key[0] in BY_KIND}
-    after = {key: body for key, body in new.items() if key[0] in BY_KIND}
-    heirs = {_job(key, body): key for key, body in after.items() if key not in before and is_applied(body)}
+    before = {key: body for key, body in old.items() if key[0] in BACKEND_BY_KIND}
+    after = {key: body for key, body in new.items() if key[0] in BACKEND_BY_KIND}
+    heirs = {
+        _read_run_job_key(key, body): key
+        for key, body in after.items()
+        if key not in before and is_applied(body)
+    }
     later = {(key[1], one.job): one for key, one in held[1].items()}
-    total = _total(before, after, heirs, new)
+    total = _describe_retraining_hours(before, after, heirs, new)
     told = set()
     for key, body in before.items():
         if key in after:
-            if problem := _in_place(body, after[key], hours_of(new, key)):
-                yield Change(key, problem, body)
-        elif is_record(body):
+            if problem := _report_changed_run_state(body, after[key], describe_run_hours(new, key)):
+                yield RunChange(key, problem, body)
+        elif is_record_object(body):
             message = f"the record of run {key[2]} is removed: the engine deletes it from the cluster"
-            yield Change(key, Problem((), message, "Git's history keeps what it was.", RUN_RETIRED), body)
+            yield RunChange(key, Problem((), message, "Git's history keeps what it was.", RUN_RETIRED), body)
         elif is_applied(body) and key not in held[1]:
-            heir = heirs.get(_job(key, body))
+            heir = heirs.get(_read_run_job_key(key, body))
             told.add(heir)
-            template = later.get(_job(key, body))
-            problem = _left_to(key, template) if template is not None else _gone(key, body, heir, new)
+            template = later.get(_read_run_job_key(key, body))
+            problem = (
+                _report_run_left_to_template(key, template)
+                if template is not None
+                else _report_removed_run(key, body, heir, new)
+            )
             if total and problem.level is not None:  # once, with the first run that is retrained
                 problem, total = replace(problem, message=f"{problem.message}; {total}"), ""
-            yield Change(key, problem, body, heir, _why(body, new[heir]) if heir else "")
+            yield RunChange(
+                key, problem, body, heir, _explain_run_replacement(body, new[heir]) if heir else ""
+            )
     for key, body in after.items():
-        if key not in before and key not in told and key not in _waiting(held[0]) and is_applied(body):
-            message = f"run {key[2]} is new: it trains when this is synced, {hours_of(new, key)}"
+        if (
+            key not in before
+            and key not in told
+            and key not in _find_waiting_run_keys(held[0])
+            and is_applied(body)
+        ):
+            message = f"run {key[2]} is new: it trains when this is synced, {describe_run_hours(new, key)}"
             help = "Nothing needs to be done; gangplan plan shows what it asks for."
-            yield Change(key, Problem((), message, help, RUN_STARTED), body)
+            yield RunChange(key, Problem((), message, help, RUN_STARTED), body)
 
 
-def _waiting(held: Mapping[Key, Held]) -> set[Key]:
+def _find_waiting_run_keys(held: Mapping[ObjectKey, TemplatedRun]) -> set[ObjectKey]:
     return {key for key, one in held.items() if not one.starts}
 
 
-def _left_to(key: Key, template: Held) -> Problem:
+def _report_run_left_to_template(key: ObjectKey, template: TemplatedRun) -> Problem:
     """Report a run whose job is now started by a schedule, or now waits for others under another name."""
     heir = f"schedule {template.job}" if template.starts else template.place[2].removesuffix("-template")
     message = f"run {key[2]} is replaced in Git by {heir}; if it is not over, it goes on"
     return Problem((), message, f"To end it, add to the spec: retired: [{key[2]}].", RUN_REPLACED)
 
 
-def _in_place(old: Body, new: Body, hours: str) -> Problem | None:
+def _report_changed_run_state(old: Body, new: Body, hours: str) -> Problem | None:
     """Return what happens to a run that keeps its name, or None if it goes on as it was."""
     name = meta_of(new).get("name")
-    if is_applied(old) and is_record(new):
+    if is_applied(old) and is_record_object(new):
         message = f"run {name} is stopped: it ends whether it waits or trains (it could have taken {hours})"
         return Problem((), message, "When it is no longer needed: gangplan retire.", RUN_STOPPED)
-    if is_record(old) and is_applied(new):
+    if is_record_object(old) and is_applied(new):
         message = f"run {name} was stopped and starts again, {hours}"
         return Problem(
             (),
@@ -123,7 +140,7 @@ def _in_place(old: Body, new: Body, hours: str) -> Problem | None:
     return None
 
 
-def _gone(key: Key, body: Body, heir: Key | None, new: Bodies) -> Problem:
+def _report_removed_run(key: ObjectKey, body: Body, heir: ObjectKey | None, new: Bodies) -> Problem:
     """Report a run that leaves Git without having been stopped: it goes on unseen."""
     if heir is None:
         message = f"run {key[2]} is removed from Git but not stopped: if it is not over, it continues unseen"
@@ -131,8 +148,8 @@ def _gone(key: Key, body: Body, heir: Key | None, new: Bodies) -> Problem:
         return Problem((), message, help, RUN_REMOVED)
     is_same = _is_same(body, new[heir])
     message = (
-        f"run {key[2]} is replaced in Git by {heir[2]} ({_why(body, new[heir])}, {hours_of(new, heir)});"
-        " if the old one is not over, both run"
+        f"run {key[2]} is replaced in Git by {heir[2]} ({_explain_run_replacement(body, new[heir])},"
+        f" {describe_run_hours(new, heir)}); if the old one is not over, both run"
     )
     help = f"To end the old one, add to the spec: retired: [{key[2]}]."
     if is_same:
@@ -141,29 +158,35 @@ def _gone(key: Key, body: Body, heir: Key | None, new: Bodies) -> Problem:
 
 
 def _is_same(old: Body, new: Body) -> bool:
-    return bool(_spec_hash(old)) and _spec_hash(old) == _spec_hash(new)
+    return bool(_read_spec_hash(old)) and _read_spec_hash(old) == _read_spec_hash(new)
 
 
-def _why(old: Body, new: Body) -> str:
+def _explain_run_replacement(old: Body, new: Body) -> str:
     if _is_same(old, new):
         return "the platform changed, not its spec, and the job is retrained"
     return "its spec changed"
 
 
-def _job(key: Key, body: Body) -> tuple[str, str]:
+def _read_run_job_key(key: ObjectKey, body: Body) -> tuple[str, str]:
     return key[1], str((meta_of(body).get("labels") or {}).get(JOB, key[2]))
 
 
-def _spec_hash(body: Body) -> str:
+def _read_spec_hash(body: Body) -> str:
     return str((meta_of(body).get("annotations") or {}).get(SPEC_HASH, ""))
 
 
-def _total(before: Bodies, after: Bodies, heirs: Mapping[tuple[str, str], Key], new: Bodies) -> str:
+def _describe_retraining_hours(
+    before: Bodies, after: Bodies, heirs: Mapping[tuple[str, str], ObjectKey], new: Bodies
+) -> str:
     """Describe what all runs that are retrained take together; "" for at most one run."""
     again = [
         heir
         for key, body in before.items()
-        if key not in after and is_applied(body) and (heir := heirs.get(_job(key, body)))
+        if key not in after and is_applied(body) and (heir := heirs.get(_read_run_job_key(key, body)))
         if _is_same(body, new[heir])
     ]
-    return f"all {len(again)} runs that are retrained take {sum_of(new, again)}" if len(again) > 1 else ""
+    return (
+        f"all {len(again)} runs that are retrained take {describe_total_hours(new, again)}"
+        if len(again) > 1
+        else ""
+    )

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from gangplan.records import dataclass
 
-RANDOM = "a text of random characters, as keys and tokens are"
+RANDOM_TEXT = "a text of random characters, as keys and tokens are"
 # What replaces every secret in output.
 HIDDEN = "(hidden)"
 
@@ -123,10 +123,15 @@ class Secret:
         return before.count("\n") + 1, self.offset - before.rfind("\n")
 
 
-def secrets_in(text: str) -> list[Secret]:
+def find_secrets(text: str) -> list[Secret]:
     """Return every secret of a text in its order, each once; linear in the length of the text."""
     found: dict[int, Secret] = {}
-    for secret in (*_by_form(text), *_by_url(text), *_by_name(text), *_by_chance(text)):
+    for secret in (
+        *_find_secrets_by_form(text),
+        *_find_passwords_in_urls(text),
+        *_find_secrets_by_name(text),
+        *_find_random_secrets(text),
+    ):
         # The same characters can match by form, by name, and as part of an address: report them once, by
         # form.
         if not any(one.offset <= secret.offset < one.offset + one.length for one in found.values()):
@@ -134,29 +139,29 @@ def secrets_in(text: str) -> list[Secret]:
     return [found[offset] for offset in sorted(found)]
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """Replace all secrets in the text, the longest first, so that no part of one remains."""
     for secret in sorted({*secrets}, key=lambda one: (-len(one), one)):
         text = text.replace(secret, HIDDEN)
     return text
 
 
-def _by_form(text: str) -> Iterator[Secret]:
+def _find_secrets_by_form(text: str) -> Iterator[Secret]:
     if not any(start in text for start in STARTS):
         return
     for match in _FORM.finditer(text):
         what = _KINDS[(match.lastindex or 1) - 1]
-        yield Secret(match.start(), what, _named(text, match.start()), len(match.group()))
+        yield Secret(match.start(), what, _find_value_name(text, match.start()), len(match.group()))
 
 
-def _named(text: str, offset: int) -> str:
+def _find_value_name(text: str, offset: int) -> str:
     """Return the name of a value that ends before `offset` on its line, or ""."""
     line = text[text.rfind("\n", 0, offset) + 1 : offset]
     names = re.findall(r"([A-Za-z_][A-Za-z0-9_.-]*)['\"]?\s*[:=]", line)
     return names[-1] if names else ""
 
 
-def _by_url(text: str) -> Iterator[Secret]:
+def _find_passwords_in_urls(text: str) -> Iterator[Secret]:
     if "@" not in text or "://" not in text:
         return
     for match in _URL.finditer(text):
@@ -164,7 +169,7 @@ def _by_url(text: str) -> Iterator[Secret]:
             yield Secret(match.start(1), "a password in an address", "", len(match.group(1)))
 
 
-def _by_chance(text: str) -> Iterator[Secret]:
+def _find_random_secrets(text: str) -> Iterator[Secret]:
     """Yield random words, which people do not write by hand, under names that say nothing."""
     public = None
     for match in _ANY.finditer(text):
@@ -173,7 +178,9 @@ def _by_chance(text: str) -> Iterator[Secret]:
         if public is None:
             public = [one.span() for one in _PUBLIC.finditer(text)]
         if not any(start <= match.start() < end for start, end in public):
-            yield Secret(match.start(), RANDOM, _named(text, match.start()), len(match.group()))
+            yield Secret(
+                match.start(), RANDOM_TEXT, _find_value_name(text, match.start()), len(match.group())
+            )
 
 
 def is_random(value: str) -> bool:
@@ -191,9 +198,9 @@ def is_random(value: str) -> bool:
     return sum(pairs) >= _ANY_TURNS * len(pairs) and entropy(value) >= _ANY_BITS
 
 
-def _by_name(text: str) -> Iterator[Secret]:
-    for match in _pairs(text):
-        certainty = _certainty(match["name"])
+def _find_secrets_by_name(text: str) -> Iterator[Secret]:
+    for match in _find_secret_name_pairs(text):
+        certainty = _rate_secret_name(match["name"])
         if not certainty:
             continue
         group = next(name for name in ("aq", "as", "ap") if match[name] is not None)
@@ -203,7 +210,7 @@ def _by_name(text: str) -> Iterator[Secret]:
             yield Secret(match.start(group), "what looks like a secret", name, len(match[group]))
 
 
-def _pairs(text: str) -> Iterator[re.Match[str]]:
+def _find_secret_name_pairs(text: str) -> Iterator[re.Match[str]]:
     """Yield names that may mean a secret, with their values."""
     end = 0
     for hint in _HINT.finditer(text):
@@ -221,7 +228,7 @@ def _pairs(text: str) -> Iterator[re.Match[str]]:
             yield found
 
 
-def _certainty(name: str) -> int:
+def _rate_secret_name(name: str) -> int:
     """Return 3 if a name can only mean a password, 2 for a key or token, 1 for a possible secret, else 0."""
     words = [word.upper() for word in _WORDS.findall(name)]
     whole = "".join(words)
@@ -260,6 +267,6 @@ def entropy(value: str) -> float:
     return -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
 
 
-def stored_secrets(text: str) -> bool:
+def is_secret_manifest(text: str) -> bool:
     """Return whether a manifest is a Secret: base64 hides nothing."""
     return _STORED.search(text) is not None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.lifecycle import RUN_REMOVED, RUN_REPLACED
 from gangplan.rules.model import Rule
 from gangplan.rules.runs import RUN_RESUMED, RUN_RETIRED, RUN_STARTED, RUN_STOPPED
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.run_hours import Bodies, Key, sum_of
+from gangplan.validate.run_hours import Bodies, ObjectKey, describe_total_hours
 
 SWEEP = "gangplan.dev/sweep"
 # What happens to several runs of a sweep: {n} is their number, {such} one of them, {hours} what all take at
@@ -34,57 +34,57 @@ _KEEP = "To keep them, render with --keep-runs. "
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RunChange:
     """What happens to a run: its key, the problem, its object, and the key of the run that replaces it.
 
     `why` is the reason for a replacement.
     """
 
-    key: Key
+    key: ObjectKey
     problem: Problem
     body: Body
-    heir: Key | None = None
+    heir: ObjectKey | None = None
     why: str = ""
 
 
-def together(changes: Iterable[Change], new: Bodies) -> Iterator[tuple[Key, Problem]]:
+def merge_trial_changes(changes: Iterable[RunChange], new: Bodies) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield the changes, with equal ones of several runs of a sweep merged at the first of these runs."""
-    groups: dict[object, list[Change]] = {}
+    groups: dict[object, list[RunChange]] = {}
     for one in changes:
-        sweep = _sweep(one.body)
+        sweep = _read_sweep_label(one.body)
         kind = (one.key[1], sweep, one.problem.rule, one.problem.level) if sweep else one.key
         groups.setdefault(kind, []).append(one)
-    there = {(key[1], _sweep(body)) for key, body in new.items()} if groups else set()
+    there = {(key[1], _read_sweep_label(body)) for key, body in new.items()} if groups else set()
     for first, *rest in groups.values():
-        sweep = _sweep(first.body)
+        sweep = _read_sweep_label(first.body)
         is_there = (first.key[1], sweep) in there
         if rest:
-            yield first.key, _as_one(sweep, [first, *rest], new, is_there)
+            yield first.key, _merge_trial_problems(sweep, [first, *rest], new, is_there)
         elif sweep and first.problem.rule is RUN_REMOVED:
-            yield first.key, replace(first.problem, help=_removed([first], is_there))
+            yield first.key, replace(first.problem, help=_describe_trial_ending([first], is_there))
         else:
             yield first.key, first.problem
 
 
-def _as_one(sweep: str, changes: list[Change], new: Bodies, is_there: bool) -> Problem:
+def _merge_trial_problems(sweep: str, changes: list[RunChange], new: Bodies, is_there: bool) -> Problem:
     first = changes[0]
     keys = [one.heir or one.key for one in changes]
     message = _WORDS[first.problem.rule].format(
         n=len(changes),
         sweep=sweep,
         such=first.key[2] + (f" by {first.heir[2]}" if first.heir else ""),
-        hours=sum_of(new, [key for key in keys if key in new]),
+        hours=describe_total_hours(new, [key for key in keys if key in new]),
         why=first.why,
     )
     help = first.problem.help
     if first.problem.rule is RUN_REMOVED:
-        help = _removed(changes, is_there)
+        help = _describe_trial_ending(changes, is_there)
     elif first.problem.rule is RUN_REPLACED:
         help = (_KEEP if first.problem.level is not None else "") + _RETIRED
     return replace(first.problem, message=message, help=help)
 
 
-def _removed(changes: list[Change], is_there: bool) -> str:
+def _describe_trial_ending(changes: list[RunChange], is_there: bool) -> str:
     """Return how to end trials that left Git, with their sweep or without it."""
     if not is_there:
         return "Put the sweep back with state: stopped, and remove it in a later change."
@@ -92,5 +92,5 @@ def _removed(changes: list[Change], is_there: bool) -> str:
     return f"To end them, put their values back and write stopped: [{', '.join(trials)}]."
 
 
-def _sweep(body: Body) -> str:
+def _read_sweep_label(body: Body) -> str:
     return str(((body.get("metadata") or {}).get("labels") or {}).get(SWEEP, ""))

@@ -10,33 +10,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gangplan.model.backend import BY_KIND, MPIJOB, RUNTIME, TRAINJOB
-from gangplan.model.kinds import FIXED
-from gangplan.model.support import kueue_line, trainer_line
+from gangplan.findings import FieldPath
+from gangplan.model.backend import BACKEND_BY_KIND, MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.model.kinds import FIXED_FIELDS_BY_KIND
+from gangplan.model.support import look_up_kueue_line, look_up_trainer_line
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.lifecycle import (
     IMMUTABLE_CHANGED,
     QUEUE_REMOVED,
     RUNTIME_EDITED,
 )
-from gangplan.validate.apiserver.crdrules.check import changed as crd_changed
-from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.apiserver.crdrules.check import check_crd_transition as crd_changed
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.enforcement import changes_of_policies
-from gangplan.validate.problems import Problem, dotted
-from gangplan.validate.run_hours import Key
-from gangplan.validate.runs import changes_of_runs, is_applied, is_record, meta_of
+from gangplan.validate.enforcement import compare_policies
+from gangplan.validate.problems import Problem, format_path
+from gangplan.validate.run_hours import ObjectKey
+from gangplan.validate.runs import compare_run_states, is_applied, is_record_object, meta_of
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 # Since Trainer 2.2 (trainer#3157); before, Trainer accepted a change and the JobSet refused it.
-FIXED_RUN: tuple[Path, ...] = tuple(
+FIXED_RUN: tuple[FieldPath, ...] = tuple(
     ("spec", name) for name in ("runtimeRef", "initializer", "trainer", "activeDeadlineSeconds", "managedBy")
 )
 # Kinds that hold the pods of a run and may still be changed: what users call them, and what the change leads
 # to.
 EDITED = {
-    RUNTIME: (
+    RUNTIME_KIND: (
         "runtime",
         "Trainer reads the runtime of a waiting or restarted run again, and refuses or mixes it",
     ),
@@ -45,7 +46,7 @@ EDITED = {
         "no pod that is there changes, and Kueue stops a run whose pods are not those that it admitted",
     ),
 }
-FIXED_BY_TOPOLOGY: tuple[Path, ...] = (
+FIXED_BY_TOPOLOGY: tuple[FieldPath, ...] = (
     ("spec", "nodeLabels"),
     ("spec", "tolerations"),
     ("spec", "topologyName"),
@@ -53,32 +54,34 @@ FIXED_BY_TOPOLOGY: tuple[Path, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TransitionStep:
     """A problem of the step from one state to the next: the object's key, and what is wrong with it."""
 
-    key: Key
+    key: ObjectKey
     problem: Problem
 
 
-def transition(before: Sequence[Body], after: Sequence[Body], versions: SchemaVersions) -> list[Step]:
+def check_transition(
+    before: Sequence[Body], after: Sequence[Body], versions: SchemaVersions
+) -> list[TransitionStep]:
     """Return the problems that a sync from one state of a cluster to the next would meet.
 
     Objects must be unique by key. `versions` are those of the cluster after the step. Neither state needs to
     be valid.
     """
-    old, new = _by_key(before), _by_key(after)
+    old, new = _index_bodies_by_key(before), _index_bodies_by_key(after)
     found = [
-        Step(key, problem)
+        TransitionStep(key, problem)
         for key, body in new.items()
         if key in old
-        for problem in _changed(old[key], body, versions)
+        for problem in _check_changed_object(old[key], body, versions)
     ]
-    found += [Step(key, problem) for key, problem in changes_of_runs(old, new)]
-    found += [Step(key, problem) for key, problem in changes_of_policies(old, new)]
-    return [*found, *_queues(old, new)]
+    found += [TransitionStep(key, problem) for key, problem in compare_run_states(old, new)]
+    found += [TransitionStep(key, problem) for key, problem in compare_policies(old, new)]
+    return [*found, *_check_removed_queues(old, new)]
 
 
-def _by_key(bodies: Sequence[Body]) -> dict[Key, Body]:
+def _index_bodies_by_key(bodies: Sequence[Body]) -> dict[ObjectKey, Body]:
     return {
         (body.get("kind", ""), meta_of(body).get("namespace") or "", meta_of(body).get("name") or ""): body
         for body in bodies
@@ -88,48 +91,50 @@ def _by_key(bodies: Sequence[Body]) -> dict[Key, Body]:
 # --- changed in place ----------------------------------------------------------------------------------
 
 
-def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem]:
+def _check_changed_object(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem]:
     kind = new["kind"]
     if kind in EDITED:
-        if is_record(new):
+        if is_record_object(new):
             return  # the run that read it is over
         if old.get("spec") != new.get("spec"):
-            at = _first_difference(old.get("spec"), new.get("spec"), ("spec",))
+            at = _find_deepest_changed_path(old.get("spec"), new.get("spec"), ("spec",))
             what, becomes = EDITED[kind]
             yield Problem(
                 at,
-                f"{dotted(at)} of the {what} changed under its old name: {becomes}",
+                f"{format_path(at)} of the {what} changed under its old name: {becomes}",
                 "Give it a new name: change the spec or raise run:, then render.",
                 RUNTIME_EDITED,
             )
-        if kind in BY_KIND and is_applied(old) and is_applied(new):
-            yield from _queue_label(old, new)
+        if kind in BACKEND_BY_KIND and is_applied(old) and is_applied(new):
+            yield from _check_queue_label_change(old, new)
         return
-    for path in _fixed(old, kind, versions):
-        if _at(old, path) != _at(new, path):
+    for path in _list_immutable_fields(old, kind, versions):
+        if _read_nested_field(old, path) != _read_nested_field(new, path):
             yield Problem(
                 path,
-                f"{dotted(path)} cannot change under one name: the sync fails with 'field is immutable'",
-                _cure(kind),
+                f"{format_path(path)} cannot change under one name: the sync fails with 'field is immutable'",
+                _describe_immutable_help(kind),
                 IMMUTABLE_CHANGED,
             )
-    told = _fixed(old, kind, versions)
+    told = _list_immutable_fields(old, kind, versions)
     for problem in crd_changed(old, new, versions):
         if not any(problem.path[: len(path)] == path for path in told):
-            yield replace(problem, help=problem.help or _cure(kind))
-    if kind in BY_KIND and is_applied(old) and is_applied(new):
-        yield from _queue_label(old, new)
+            yield replace(problem, help=problem.help or _describe_immutable_help(kind))
+    if kind in BACKEND_BY_KIND and is_applied(old) and is_applied(new):
+        yield from _check_queue_label_change(old, new)
 
 
-def _fixed(old: Body, kind: str, versions: SchemaVersions) -> tuple[Path, ...]:
+def _list_immutable_fields(old: Body, kind: str, versions: SchemaVersions) -> tuple[FieldPath, ...]:
     if kind == TRAINJOB.kind:
-        return FIXED_RUN if trainer_line(versions.trainer).is_run_immutable else (("spec", "managedBy"),)
+        return (
+            FIXED_RUN if look_up_trainer_line(versions.trainer).is_run_immutable else (("spec", "managedBy"),)
+        )
     if kind == "ResourceFlavor" and (old.get("spec") or {}).get("topologyName"):
-        return (("spec",),) if kueue_line(versions.kueue).is_flavor_frozen else FIXED_BY_TOPOLOGY
-    return FIXED.get(kind, ())
+        return (("spec",),) if look_up_kueue_line(versions.kueue).is_flavor_frozen else FIXED_BY_TOPOLOGY
+    return FIXED_FIELDS_BY_KIND.get(kind, ())
 
 
-def _cure(kind: str) -> str:
+def _describe_immutable_help(kind: str) -> str:
     if kind == TRAINJOB.kind:
         return "Raise run: in the spec, so that the run gets a new name, and render."
     if kind == "PersistentVolume":
@@ -139,7 +144,7 @@ def _cure(kind: str) -> str:
     return "Give it a new name, move what uses it, and remove the old one in a later commit."
 
 
-def _queue_label(old: Body, new: Body) -> Iterator[Problem]:
+def _check_queue_label_change(old: Body, new: Body) -> Iterator[Problem]:
     """Report another queue for a run that is not suspended, which Kueue's webhook refuses."""
     was, now = ((meta_of(body).get("labels") or {}).get(QUEUE_LABEL) for body in (old, new))
     if was != now:
@@ -151,13 +156,13 @@ def _queue_label(old: Body, new: Body) -> Iterator[Problem]:
         )
 
 
-def _at(body: Any, path: Path) -> Any:
+def _read_nested_field(body: Any, path: FieldPath) -> Any:
     for step in path:
         body = (body or {}).get(step)
     return body
 
 
-def _first_difference(old: Any, new: Any, path: Path) -> Path:
+def _find_deepest_changed_path(old: Any, new: Any, path: FieldPath) -> FieldPath:
     """Return the deepest path that contains every difference."""
     while isinstance(old, dict) and isinstance(new, dict):
         keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
@@ -170,14 +175,16 @@ def _first_difference(old: Any, new: Any, path: Path) -> Path:
 # --- removed -------------------------------------------------------------------------------------------
 
 
-def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
+def _check_removed_queues(
+    old: Mapping[ObjectKey, Body], new: Mapping[ObjectKey, Body]
+) -> Iterator[TransitionStep]:
     """Yield queues and flavors that are removed while runs may hold quota of them.
 
     Their deletion then blocks (kueue 5.5).
     """
     kinds = ("ClusterQueue", "LocalQueue", "ResourceFlavor")
     gone = {key: body for key, body in old.items() if key not in new and key[0] in kinds}
-    users = _users(old) if gone else {}
+    users = _map_runs_to_queues(old) if gone else {}
     for key, body in gone.items():
         runs = sorted("/".join(run[1:]) for run, queues in users.items() if key in queues)
         if runs:
@@ -185,10 +192,10 @@ def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
             message = f"{key[0]} {body['metadata']['name']} is removed while runs use it ({shown}): " + (
                 "waiting runs are never admitted" if key[0] == "LocalQueue" else "its deletion blocks"
             )
-            yield Step(key, Problem((), message, _drained(key), QUEUE_REMOVED))
+            yield TransitionStep(key, Problem((), message, _describe_queue_draining(key), QUEUE_REMOVED))
 
 
-def _drained(key: Key) -> str:
+def _describe_queue_draining(key: ObjectKey) -> str:
     """Return how to drain a queue before it is removed.
 
     A flavor has no stopPolicy, so the patch is for its queues.
@@ -203,16 +210,20 @@ def _drained(key: Key) -> str:
     )
 
 
-def _users(bodies: Mapping[Key, Body]) -> dict[Key, set[Key]]:
+def _map_runs_to_queues(bodies: Mapping[ObjectKey, Body]) -> dict[ObjectKey, set[ObjectKey]]:
     """Return each applied run with its LocalQueue, ClusterQueue and flavors."""
-    found: dict[Key, set[Key]] = {}
+    found: dict[ObjectKey, set[ObjectKey]] = {}
     for key, body in bodies.items():
         queue = (meta_of(body).get("labels") or {}).get(QUEUE_LABEL)
-        if key[0] not in BY_KIND or not queue or not is_applied(body):
+        if key[0] not in BACKEND_BY_KIND or not queue or not is_applied(body):
             continue
-        local: Key = ("LocalQueue", key[1], str(queue))
-        target: Key = ("ClusterQueue", "", str(_at(bodies.get(local), ("spec", "clusterQueue")) or ""))
-        groups = _at(bodies.get(target), ("spec", "resourceGroups")) or ()
+        local: ObjectKey = ("LocalQueue", key[1], str(queue))
+        target: ObjectKey = (
+            "ClusterQueue",
+            "",
+            str(_read_nested_field(bodies.get(local), ("spec", "clusterQueue")) or ""),
+        )
+        groups = _read_nested_field(bodies.get(target), ("spec", "resourceGroups")) or ()
         flavors = {
             ("ResourceFlavor", "", str(flavor["name"])) for group in groups for flavor in group["flavors"]
         }

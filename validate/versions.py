@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.model.job import Platform
-from gangplan.validate.apiserver.crdrules.registry import imported
+from gangplan.validate.apiserver.crdrules.registry import read_imported_crds
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 
@@ -15,5 +15,5 @@ def versions_of(platform: Platform) -> SchemaVersions:
         kueue=platform.kueue.line if platform.kueue else None,
         jobset=platform.jobset.line if platform.has_trainer else None,
         mpi=platform.mpi_operator.line if platform.mpi_operator else None,
-        crds=imported(platform.crds),
+        crds=read_imported_crds(platform.crds),
     )

@@ -7,19 +7,20 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from gangplan.model.backend import MPIJOB, RUNTIME
-from gangplan.model.manager import UNCONFIGURED, ManagerSettings
+from gangplan.findings import FieldPath
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND
+from gangplan.model.manager import UNCONFIGURED_MANAGER, ManagerSettings
 from gangplan.model.quantity import Quantity
-from gangplan.plan import Unit
+from gangplan.objects import Body
+from gangplan.plan import RunPlan
 from gangplan.records import dataclass
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.manager import settings_of
-from gangplan.spec.nodes import ARCH_LABEL, NodePool, field_of
-from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.spec.manager import manager_settings_of
+from gangplan.spec.nodes import ARCH_LABEL, NodePool, find_resource_field
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.jobset import ENTRIES, POD, entries_of
+from gangplan.validate.jobset import POD_TEMPLATE_PATH, REPLICATED_JOBS_PATH, list_replicated_jobs
 
-HOSTNAME = "kubernetes.io/hostname"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
 Value = TypeVar("Value")
 
 
@@ -52,24 +53,30 @@ class NodeGroup:
     )  # NUMA nodes, by resource that is taken from one of them
 
 
-Templates = Iterator[tuple[Path, Body]]
+Templates = Iterator[tuple[FieldPath, Body]]
 
 
-def _of_runtime(body: Body) -> Templates:
-    for index, job in enumerate(entries_of(body)):
-        yield (*ENTRIES, index, *POD), (job["template"].get("spec") or {}).get("template") or {}
+def _find_runtime_pod_templates(body: Body) -> Templates:
+    for index, job in enumerate(list_replicated_jobs(body)):
+        yield (
+            (*REPLICATED_JOBS_PATH, index, *POD_TEMPLATE_PATH),
+            (job["template"].get("spec") or {}).get("template") or {},
+        )
 
 
-def _of_mpi_job(body: Body) -> Templates:
+def _find_mpijob_pod_templates(body: Body) -> Templates:
     for name, one in (body["spec"].get("mpiReplicaSpecs") or {}).items():
         yield ("spec", "mpiReplicaSpecs", name, "template"), (one or {}).get("template") or {}
 
 
 # For every kind that holds pod templates of a run, a function that yields them.
-TEMPLATES: Mapping[str, Callable[[Body], Templates]] = {RUNTIME: _of_runtime, MPIJOB.holder: _of_mpi_job}
+TEMPLATES: Mapping[str, Callable[[Body], Templates]] = {
+    RUNTIME_KIND: _find_runtime_pod_templates,
+    MPIJOB.holder: _find_mpijob_pod_templates,
+}
 
 
-def templates_of(body: Body) -> Templates:
+def find_pod_templates(body: Body) -> Templates:
     """Yield the pod templates in an object of a run, each with its path."""
     find = TEMPLATES.get(body["kind"])
     return find(body) if find else iter(())
@@ -93,7 +100,7 @@ class _Kind:
             self.places.setdefault((name, namespace), body)
 
 
-class Index:
+class ObjectIndex:
     """Objects by kind; those of kinds that are looked up are indexed by namespace and name."""
 
     def __init__(self, world: World) -> None:
@@ -123,7 +130,7 @@ class World:
     nodes: tuple[NodeGroup, ...]
     fair_sharing: bool = True
     pods_per_node: int = 110
-    manager: ManagerSettings = UNCONFIGURED
+    manager: ManagerSettings = UNCONFIGURED_MANAGER
     asks_at: str = ""  # the address at which people ask for quota
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -140,20 +147,20 @@ class World:
 
     def of_kind(self, kind: str, namespace: str | None = None) -> Sequence[Body]:
         """Return the objects of a kind, of one namespace if it is given."""
-        objects = self.once(Index).of(kind)
+        objects = self.once(ObjectIndex).of(kind)
         return objects.every if namespace is None else objects.homes.get(namespace, ())
 
     def find(self, kind: str, name: str, namespace: str | None = None) -> Body | None:
         """Return an object by name, of one namespace if it is given."""
-        objects = self.once(Index).of(kind)
+        objects = self.once(ObjectIndex).of(kind)
         return objects.names.get(name) if namespace is None else objects.places.get((name, namespace))
 
     def at(self, kind: str, name: str, namespace: str | None) -> Body | None:
         """Return an object by name and namespace; `namespace` is None for one without a namespace."""
-        return self.once(Index).of(kind).places.get((name, namespace))
+        return self.once(ObjectIndex).of(kind).places.get((name, namespace))
 
 
-def namespaces(world: World) -> dict[str, Mapping[str, str]]:
+def index_namespace_labels(world: World) -> dict[str, Mapping[str, str]]:
     """Return the labels of the namespaces of a cluster, by name; for `World.once`."""
     return {
         body["metadata"]["name"]: body["metadata"].get("labels") or {} for body in world.of_kind("Namespace")
@@ -167,7 +174,7 @@ class BuiltRun:
     `generated` are the objects before any patch, in the same order; empty if they do not matter.
     """
 
-    unit: Unit
+    unit: RunPlan
     bodies: tuple[Body, ...]
     generated: tuple[Body, ...] = field(default=(), compare=False, repr=False)
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
@@ -180,53 +187,58 @@ class BuiltRun:
         return made
 
 
-def local_disk(storage_class: str) -> str:
+def format_local_disk(storage_class: str) -> str:
     """Return the name of a class of local disks among a node's resources (CSIStorageCapacity)."""
     return f"storage/{storage_class}"
 
 
-def is_untold(resource: str) -> bool:
+def is_undeclared_resource(resource: str) -> bool:
     """Return whether nodes may have a resource that their pool does not state: disk, and any volumes."""
     return resource == "ephemeral-storage" or resource.startswith("storage/")
 
 
-def asked_by(unit: Unit, resource: str) -> str:
+def find_asking_field(unit: RunPlan, resource: str) -> str:
     """Return the field of a spec that asks for a resource of a worker."""
     if resource in ("cpu", "memory"):
         return resource
     is_scratch = resource == "ephemeral-storage" and "disk" not in unit.job.origins
     if is_scratch or resource.startswith("storage/"):
         return "scratch"
-    return field_of(resource)[0] if resource in dict(unit.job.resources.others) else "gpus"
+    return find_resource_field(resource)[0] if resource in dict(unit.job.resources.others) else "gpus"
 
 
 def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Sequence[Body]) -> World:
     """Build the world of a cluster file and the objects that the cluster has before any run."""
     levels = tuple((level.label, level.nodes or 0) for level in spec.topology)
-    groups = tuple(node_group(name, pool, levels) for name, pool in spec.node_pools.items())
+    groups = tuple(build_node_group(name, pool, levels) for name, pool in spec.node_pools.items())
     pods = (
         250 if spec.versions.openshift else 110
     )  # the kubelet's maxPods: OpenShift 4's default, Kubernetes'
-    settings, asks_at = settings_of(spec), spec.support.quota or ""
+    settings, asks_at = manager_settings_of(spec), spec.support.quota or ""
     return World(cluster, versions, tuple(standing), groups, spec.fair_sharing, pods, settings, asks_at)
 
 
-def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -> NodeGroup:
+def build_node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -> NodeGroup:
     """Return a node pool as nodes; a pool that grows counts with all the nodes that it may get."""
     count = pool.autoscale.most if pool.autoscale else pool.count
     taken = {"cpu": pool.daemons.cpu, "memory": pool.daemons.memory} if pool.daemons else {}
-    free = {"cpu": _number(pool.cpu), "memory": _number(pool.memory)}
-    free = {resource: amount - _number(taken.get(resource, Quantity(0))) for resource, amount in free.items()}
-    free |= {resource: _number(amount) for resource, amount in pool.offered.items()}
+    free = {"cpu": _convert_quantity_to_number(pool.cpu), "memory": _convert_quantity_to_number(pool.memory)}
+    free = {
+        resource: amount - _convert_quantity_to_number(taken.get(resource, Quantity(0)))
+        for resource, amount in free.items()
+    }
+    free |= {resource: _convert_quantity_to_number(amount) for resource, amount in pool.offered.items()}
     if pool.local_disk is not None:
-        free[local_disk(pool.local_disk.storage_class)] = _number(pool.local_disk.size)
+        free[format_local_disk(pool.local_disk.storage_class)] = _convert_quantity_to_number(
+            pool.local_disk.size
+        )
     # Runs may use only Linux nodes.
     labels = {**pool.labels, "kubernetes.io/os": "linux", ARCH_LABEL: pool.processor}
     taints = tuple(NodeGroupTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
-    return NodeGroup(name, count, labels, taints, free, levels, _numa(pool))
+    return NodeGroup(name, count, labels, taints, free, levels, _count_numa_nodes_by_resource(pool))
 
 
-def _numa(pool: NodePool) -> dict[str, int]:
+def _count_numa_nodes_by_resource(pool: NodePool) -> dict[str, int]:
     """Return resources that the kubelet must take from one NUMA node, with the number of NUMA nodes.
 
     It refuses a pod for which it cannot.
@@ -238,5 +250,5 @@ def _numa(pool: NodePool) -> dict[str, int]:
     return {names[one]: numa.nodes for one in numa.aligns if names[one]}
 
 
-def _number(amount: Quantity) -> Fraction:
+def _convert_quantity_to_number(amount: Quantity) -> Fraction:
     return Fraction(amount.nano, 10**9)

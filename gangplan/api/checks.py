@@ -12,24 +12,24 @@ from pathlib import Path
 
 from gangplan import clock
 from gangplan.errors import UserError
-from gangplan.findings import Finding, in_order, with_more
-from gangplan.pipeline.image_fix import with_image_fixes
+from gangplan.findings import Finding, merge_sorted_findings, sort_findings
+from gangplan.pipeline.image_fix import add_image_fixes
 from gangplan.pipeline.render import (
-    render,
-    rendered_aside,
-    rest_of,
-    save,
-    stale_files,
-    standing_of,
-    strangers,
-    telling_of,
+    find_stale_files,
+    list_settled_files,
+    list_telling_files,
+    list_whole_team_files,
+    render_into_temporary_folder,
+    render_tree,
+    report_unmanaged_files,
+    save_results,
 )
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.second_opinion import judge_name, second_opinion
+from gangplan.pipeline.second_opinion import ask_second_judge, find_judge_name
 from gangplan.records import dataclass
-from gangplan.resolve.tenant_checks import expired_grants, unneeded
+from gangplan.resolve.tenant_checks import check_expired_grants, check_unneeded_levels
 from gangplan.resolve.waiver_checks import judge_waivers
-from gangplan.review.stale import stale_findings
+from gangplan.review.stale import check_stale_files
 from gangplan.rules.model import Severity
 
 # Optional further checks: of the tree that was rendered into a folder, and of the result so far.
@@ -60,7 +60,7 @@ class _Check:
     more: list[Finding] = field(default_factory=list)
 
 
-def examined(
+def examine_workspace(
     request: Request,
     day: datetime.date,
     passed_over: list[str],
@@ -72,8 +72,11 @@ def examined(
     The `day` decides which debug grants and waivers have expired. `passed_over` gets a sentence for each part
     that the second validator could not see; `in_tree` is called only if there are no errors so far.
     """
-    asked = judge_name()
-    with rendered_aside(replace(request, with_facts=bool(asked)), asked, is_whole=False) as (result, folder):
+    asked = find_judge_name()
+    with render_into_temporary_folder(replace(request, with_facts=bool(asked)), asked, is_whole=False) as (
+        result,
+        folder,
+    ):
         check = _Check(request, day, result, folder, passed_over, in_tree, besides, not result.has_errors)
         for stage in CHECK_STAGES:
             stage(check)
@@ -85,13 +88,13 @@ def _ask_second_judge(check: _Check) -> None:
     if not check.is_sound:
         return
     result, told = check.result, check.request.told
-    telling = telling_of(result), standing_of(result), partial(rest_of, result)
-    check.judge, found = second_opinion(result.workspace, check.folder, check.passed_over, *telling)
+    telling = list_telling_files(result), list_settled_files(result), partial(list_whole_team_files, result)
+    check.judge, found = ask_second_judge(result.workspace, check.folder, check.passed_over, *telling)
     if told is not None:
         check.passed_over.clear()
         check.judge, found = told.judge, [*found, *told.opinions]
     check.is_agreed = not found
-    result.findings = with_more(result.findings, found)
+    result.findings = merge_sorted_findings(result.findings, found)
 
 
 def _look_into_tree(check: _Check) -> None:
@@ -103,14 +106,16 @@ def _look_into_tree(check: _Check) -> None:
 def _compare_rendered(check: _Check) -> None:
     """Add findings for files in `rendered/` that are stale or unmanaged."""
     request, result, folder = check.request, check.result, check.folder
-    files, asks_git = stale_files(request, result, folder), check.in_tree is not None
-    stale = stale_findings(request.root, files, asks_git=asks_git)
-    result.findings = in_order([*result.findings, *strangers(request, result, folder), *stale])
+    files, asks_git = find_stale_files(request, result, folder), check.in_tree is not None
+    stale = check_stale_files(request.root, files, asks_git=asks_git)
+    result.findings = sort_findings(
+        [*result.findings, *report_unmanaged_files(request, result, folder), *stale]
+    )
 
 
-def _keep_known(check: _Check) -> None:
+def _save_check_results(check: _Check) -> None:
     """Save what was found out for the next command."""
-    save(check.result, check.judge if check.is_agreed else "")
+    save_results(check.result, check.judge if check.is_agreed else "")
 
 
 def _ask_clusters(check: _Check) -> None:
@@ -124,16 +129,16 @@ def _judge_day(check: _Check) -> None:
     result = check.result
     is_whole = result.scope.is_everything and not result.has_errors
     judged = judge_waivers(result.workspace, result.findings, check.day, is_whole)
-    idle = unneeded(result.workspace, result.findings) if is_whole else ()
+    idle = check_unneeded_levels(result.workspace, result.findings) if is_whole else ()
     is_as_it_was = len(judged) == len(result.findings) and all(map(is_, judged, result.findings))
-    ordered = judged if is_as_it_was else in_order(judged)
-    expired = expired_grants(result.workspace, check.day, check.request.teams)
-    result.findings = [*with_more(ordered, expired, idle), *check.more]
+    ordered = judged if is_as_it_was else sort_findings(judged)
+    expired = check_expired_grants(result.workspace, check.day, check.request.teams)
+    result.findings = [*merge_sorted_findings(ordered, expired, idle), *check.more]
 
 
 def _fix_images(check: _Check) -> None:
     """Add fixes for images that the catalog has by name."""
-    check.result.findings = with_image_fixes(check.result.workspace, check.result.findings)
+    check.result.findings = add_image_fixes(check.result.workspace, check.result.findings)
 
 
 # The stages of a check after those of the pipeline (`pipeline/stages.py`), in order.
@@ -141,28 +146,28 @@ CHECK_STAGES: tuple[Callable[[_Check], None], ...] = (
     _ask_second_judge,
     _look_into_tree,
     _compare_rendered,
-    _keep_known,
+    _save_check_results,
     _ask_clusters,
     _judge_day,
     _fix_images,
 )
 
 
-def rendered(
+def write_or_compare_tree(
     request: Request, tree: Path | None, check: bool, in_tree: Callable[[Result], None] | None = None
 ) -> tuple[Result, bool]:
     """Write the tree (default: `rendered/`), or with `check` compare it and report what is stale.
 
     Return the result, and whether this was done; it is not if there are errors.
     """
-    result = render(request, tree, check)
+    result = render_tree(request, tree, check)
     if result.has_errors:
         return result, False
     if check:
         if in_tree is not None:
             in_tree(result)
-        stale = stale_findings(request.root, result.differences, Severity.ERROR)
-        result.findings = in_order([*result.findings, *result.strangers, *stale])
+        stale = check_stale_files(request.root, result.differences, Severity.ERROR)
+        result.findings = sort_findings([*result.findings, *result.strangers, *stale])
     return result, True
 
 
@@ -174,12 +179,12 @@ def check_something(request: Request, result: Result) -> None:
     runs = result.active or not result.scope.names_specs_alone
     if result.has_errors or ((result.objects or result.scope.named_teams) and runs):
         return
-    from gangplan.report.section import counted  # for words that few commands print
+    from gangplan.report.section import format_count  # for words that few commands print
 
     if not result.objects:
         where = f" on cluster {', '.join(request.clusters)}" if request.clusters else " on any cluster"
         raise UserError(
-            f"nothing was checked: none of {counted(result.specs, 'spec')} runs{where}",
+            f"nothing was checked: none of {format_count(result.specs, 'spec')} runs{where}",
             "Name other specs or clusters, or add the cluster to the team or the spec.",
         )
     named = "the spec is" if result.specs == 1 else f"all {result.specs} specs are"
@@ -189,10 +194,10 @@ def check_something(request: Request, result: Result) -> None:
     )
 
 
-def day_of(text: str | None) -> datetime.date:
+def resolve_day(text: str | None) -> datetime.date:
     """Return the day of a flag, or today. Raises UserError."""
     flag = "--today " if text is not None else "GANGPLAN_TODAY="
-    text = clock.day() if text is None else text
+    text = clock.read_today() if text is None else text
     try:
         if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):  # fromisoformat also accepts weeks
             return datetime.date.fromisoformat(text)

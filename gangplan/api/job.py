@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding
-from gangplan.source import Document, FileLimits, load, load_file
+from gangplan.source import Document, FileLimits, load_document, load_file
 from gangplan.spec.job import TrainingJob as Format
-from gangplan.spec.load import parse
-from gangplan.starter.text import KINDS, file_text
-from gangplan.starter.values import Written, words_of
+from gangplan.spec.load import parse_document
+from gangplan.starter.text import NEW_FILE_KINDS, render_file_text
+from gangplan.starter.values import WrittenScalar, parse_command_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,10 +47,12 @@ class TrainingJob:
         pair.
         """
         given = {
-            _text("a field", name): _plain(name, value) for name, value in fields.items() if value is not None
+            _text("a field", name): _convert_to_yaml_value(name, value)
+            for name, value in fields.items()
+            if value is not None
         }
         if isinstance(command := given.get("command"), str) and not _FOR_A_SHELL.search(command):
-            given["command"] = words_of(command)
+            given["command"] = parse_command_text(command)
         self._values = {name: given[name] for name in sorted(given, key=lambda name: _ORDER.get(name, 999))}
         self._text = ""
 
@@ -62,18 +64,18 @@ class TrainingJob:
         """
         if not isinstance(text, str):
             raise TypeError(f"the text of a file is expected, not {type(text).__name__}")
-        return cls._from(*load(text.encode(errors="surrogatepass"), "job"))
+        return cls._from(*load_document(text.encode(errors="surrogatepass"), "job"))
 
     @classmethod
     def _from(cls, document: Document | None, findings: Sequence[Finding]) -> TrainingJob:
         """Return the job of a document. Raises UserError if there is no document, with the first of the
         findings."""
         if document is None or not isinstance(document.value, dict):
-            first = findings[0] if document is None else parse(Format, document)[1][0]
+            first = findings[0] if document is None else parse_document(Format, document)[1][0]
             place = "" if first.where.file == "job" else f"{first.where}: "
             raise UserError(f"{place}this is no job: {first.message}", first.help or None)
         job = cls()
-        fields = _as_typed(document, (), document.value)
+        fields = _keep_numbers_as_written(document, (), document.value)
         job._values = {name: value for name, value in fields.items() if name not in _HEAD}
         job._text = document.source
         return job
@@ -89,26 +91,26 @@ class TrainingJob:
 
     def to_yaml(self) -> str:
         """Return the spec as a file: short, in the order of the format."""
-        return self._text or file_text("job", self._values, None, "")
+        return self._text or render_file_text("job", self._values, None, "")
 
     @property
     def findings(self) -> list[Finding]:
         """What the format alone reports about the job; a workspace checks more. Lines are those of
         `to_yaml`."""
-        document, findings = load(self.to_yaml().encode(), "job")
-        return findings if document is None else parse(Format, document)[1]
+        document, findings = load_document(self.to_yaml().encode(), "job")
+        return findings if document is None else parse_document(Format, document)[1]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TrainingJob) and self._values == other._values
 
     def __hash__(self) -> int:
-        return hash(_frozen(self._values))
+        return hash(_freeze_field_value(self._values))
 
     def __repr__(self) -> str:
         return f"TrainingJob({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
 
 
-def jobs_in(workspace: Workspace) -> dict[str, TrainingJob]:
+def load_jobs(workspace: Workspace) -> dict[str, TrainingJob]:
     """Return the jobs of a workspace by file, without sweeps and templates. Raises UserError."""
     if workspace.is_refused:
         first = workspace.findings[0]
@@ -118,22 +120,25 @@ def jobs_in(workspace: Workspace) -> dict[str, TrainingJob]:
     return {file: TrainingJob._from(*found) for file, found in read}
 
 
-def text_in(job: TrainingJob, root: Path, file: str) -> str:
+def format_job_file(job: TrainingJob, root: Path, file: str) -> str:
     """Return the job's file for a workspace; its first line tells editors where the schema is."""
-    return job._text or file_text("job", job._values, root, file)
+    return job._text or render_file_text("job", job._values, root, file)
 
 
-def _plain(name: str, value: Any, depth: int = 0) -> Any:
+def _convert_to_yaml_value(name: str, value: Any, depth: int = 0) -> Any:
     """Return a value as YAML has it. Raises TypeError and ValueError."""
     if depth > _DEEPEST:
         raise TypeError(f"{name[:40]}... nests deeper than {_DEEPEST} levels, or holds itself")
     if isinstance(value, Mapping):
-        return {_text(name, key): _plain(f"{name}.{key}", one, depth + 1) for key, one in value.items()}
+        return {
+            _text(name, key): _convert_to_yaml_value(f"{name}.{key}", one, depth + 1)
+            for key, one in value.items()
+        }
     if isinstance(value, str):
         return _text(name, value)
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return [_plain(f"{name}[{index}]", one, depth + 1) for index, one in enumerate(value)]
-    if isinstance(value, (bool, Written)):
+        return [_convert_to_yaml_value(f"{name}[{index}]", one, depth + 1) for index, one in enumerate(value)]
+    if isinstance(value, (bool, WrittenScalar)):
         return value
     if isinstance(
         value, float
@@ -143,7 +148,9 @@ def _plain(name: str, value: Any, depth: int = 0) -> Any:
         if not -(2**63) <= value < 2**64:
             raise ValueError(f"{name} does not fit into 64 bits")
         return int(value)
-    raise TypeError(f"{name} is {value!r}; a {KINDS['job']} is made of numbers, texts, lists and dicts")
+    raise TypeError(
+        f"{name} is {value!r}; a {NEW_FILE_KINDS['job']} is made of numbers, texts, lists and dicts"
+    )
 
 
 def _text(name: str, value: object) -> str:
@@ -154,18 +161,18 @@ def _text(name: str, value: object) -> str:
     return text
 
 
-def _frozen(value: Any) -> Any:
+def _freeze_field_value(value: Any) -> Any:
     """Return a hashable form, equal for equal values."""
     if isinstance(value, dict):
-        return frozenset((key, _frozen(one)) for key, one in value.items())
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+        return frozenset((key, _freeze_field_value(one)) for key, one in value.items())
+    return tuple(map(_freeze_field_value, value)) if isinstance(value, list) else value
 
 
-def _as_typed(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
+def _keep_numbers_as_written(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
     """Return the value at a path with decimal numbers as written, so that an argument 1e-4 stays
     unchanged."""
     if isinstance(value, dict):
-        return {key: _as_typed(document, (*path, key), one) for key, one in value.items()}
+        return {key: _keep_numbers_as_written(document, (*path, key), one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_as_typed(document, (*path, index), one) for index, one in enumerate(value)]
-    return Written(document.text(path) or repr(value)) if isinstance(value, float) else value
+        return [_keep_numbers_as_written(document, (*path, index), one) for index, one in enumerate(value)]
+    return WrittenScalar(document.text(path) or repr(value)) if isinstance(value, float) else value

@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import clock
-from gangplan.api.checks import check_something, day_of, examined, rendered
-from gangplan.api.job import TrainingJob, jobs_in, text_in
+from gangplan.api.checks import check_something, examine_workspace, resolve_day, write_or_compare_tree
+from gangplan.api.job import TrainingJob, format_job_file, load_jobs
 from gangplan.engines import check_engine
 from gangplan.errors import UserError
 from gangplan.findings import Finding
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.team_room import rooms_of
+from gangplan.pipeline.team_room import compute_quota_rooms
 from gangplan.records import dataclass
-from gangplan.report.json import findings_part
-from gangplan.report.plan import plan_document
-from gangplan.spec.root import root_of
-from gangplan.starter.draft import drafted
-from gangplan.starter.new import New, check
-from gangplan.starter.write import write_new
+from gangplan.report.json import build_findings_part
+from gangplan.report.plan import build_plan_document
+from gangplan.spec.root import locate_workspace_root
+from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.new import NewFile, check_new_file
+from gangplan.starter.write import write_new_files
 from gangplan.workspace import Workspace as Read
 from gangplan.workspace import load_workspace
 
@@ -66,7 +66,7 @@ class Workspace:
         Raises UserError if there is no workspace, and for any other engine.
         """
         check_engine(engine)
-        self.root, self.engine = root_of(Path(folder)), engine
+        self.root, self.engine = locate_workspace_root(Path(folder)), engine
 
     @property
     def teams(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class Workspace:
     def jobs(self) -> dict[str, TrainingJob]:
         """Return every job by its file, without sweeps and templates. Raises UserError for a file that cannot
         be read."""
-        return jobs_in(self._read())
+        return load_jobs(self._read())
 
     def validate(
         self,
@@ -103,8 +103,8 @@ class Workspace:
         """
         request = self._request(files, clusters, teams)
         if not isinstance(today, str | None):
-            raise TypeError(f"today is {today!r}; write a text, such as '{clock.day()}'")
-        result, _ = examined(request, day_of(today), [])
+            raise TypeError(f"today is {today!r}; write a text, such as '{clock.read_today()}'")
+        result, _ = examine_workspace(request, resolve_day(today), [])
         check_something(request, result)
         return list(result.findings)
 
@@ -115,13 +115,13 @@ class Workspace:
         teams: str | Sequence[str] = (),
     ) -> dict[str, Any]:
         """Return the plan of the specs on each cluster, as `gangplan plan --format json` prints it."""
-        return _plan(preview(self._request(files, clusters, teams)))
+        return _build_plan_with_findings(preview_render(self._request(files, clusters, teams)))
 
     def render(
         self, *, clusters: str | Sequence[str] = (), teams: str | Sequence[str] = (), check: bool = False
     ) -> Rendering:
         """Write `rendered/`; with `check` only compare it, as `gangplan render --check` does."""
-        result, is_done = rendered(self._request((), clusters, teams), None, check)
+        result, is_done = write_or_compare_tree(self._request((), clusters, teams), None, check)
         files = {one.path: one.outcome.value for one in result.changes} if is_done else {}
         return Rendering(list(result.findings), dict(sorted(files.items())))
 
@@ -133,8 +133,8 @@ class Workspace:
         """
         if not isinstance(job, TrainingJob):
             raise TypeError(f"a draft is made of a TrainingJob, not of {type(job).__name__}")
-        _names("team and name", (team, name))
-        return Draft(self, New("job", self.root, name, team, {}), job)
+        _convert_to_name_tuple("team and name", (team, name))
+        return Draft(self, NewFile("job", self.root, name, team, {}), job)
 
     def __repr__(self) -> str:
         return f"Workspace({os.fspath(self.root)!r})"
@@ -150,8 +150,8 @@ class Workspace:
     ) -> Request:
         return Request(
             self.root,
-            _names("clusters", clusters),
-            _names("teams", teams),
+            _convert_to_name_tuple("clusters", clusters),
+            _convert_to_name_tuple("teams", teams),
             tuple(self._file(one) for one in files),
             engine=self.engine,
         )
@@ -172,9 +172,9 @@ class Draft:
 
     __slots__ = ("_new", "job", "workspace")
 
-    def __init__(self, workspace: Workspace, new: New, job: TrainingJob) -> None:
+    def __init__(self, workspace: Workspace, new: NewFile, job: TrainingJob) -> None:
         self.workspace, self._new, self.job = workspace, new, job
-        check(new, may_exist=True)
+        check_new_file(new, may_exist=True)
 
     @property
     def file(self) -> str:
@@ -183,7 +183,7 @@ class Draft:
 
     def to_yaml(self) -> str:
         """Return the file as it would be written."""
-        return text_in(self.job, self.workspace.root, self.file)
+        return format_job_file(self.job, self.workspace.root, self.file)
 
     def validate(self) -> list[Finding]:
         """Return everything that `gangplan validate` would find in it."""
@@ -191,33 +191,35 @@ class Draft:
 
     def plan(self) -> dict[str, Any]:
         """Return its plan on each cluster, as `gangplan plan --format json` would print it."""
-        with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
-            return _plan(preview(Request(folder, specs=(self.file,), engine="serial")))
+        with create_temporary_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+            return _build_plan_with_findings(
+                preview_render(Request(folder, specs=(self.file,), engine="serial"))
+            )
 
     def render(self) -> dict[str, str]:
         """Return the files of its runs, by their paths in rendered/. Raises InvalidError."""
-        with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
-            result = preview(Request(folder, specs=(self.file,), engine="serial"))
+        with create_temporary_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+            result = preview_render(Request(folder, specs=(self.file,), engine="serial"))
         if result.has_errors:
             raise InvalidError(result.findings)
         return dict(sorted(result.texts.items()))
 
     def write(self) -> Path:
         """Write the spec, unless it has errors or the file exists. Raises InvalidError and UserError."""
-        check(self._new)
+        check_new_file(self._new)
         findings = self._judged()
         if any(one.is_error for one in findings):
             raise InvalidError(findings)
-        write_new(self.workspace.root, {self.file: self.to_yaml()})
+        write_new_files(self.workspace.root, {self.file: self.to_yaml()})
         return self.workspace.root / self.file
 
     def _judged(self) -> list[Finding]:
-        with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+        with create_temporary_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
             request = Request(folder, specs=(self.file,), engine="serial")
-            return list(examined(request, day_of(clock.day()), [])[0].findings)
+            return list(examine_workspace(request, resolve_day(clock.read_today()), [])[0].findings)
 
 
-def _names(what: str, given: str | Sequence[str]) -> tuple[str, ...]:
+def _convert_to_name_tuple(what: str, given: str | Sequence[str]) -> tuple[str, ...]:
     """Return one or several names as a tuple. Raises TypeError."""
     names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     for name in names:
@@ -226,6 +228,9 @@ def _names(what: str, given: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _plan(result: Result) -> dict[str, Any]:
+def _build_plan_with_findings(result: Result) -> dict[str, Any]:
     runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))
-    return {**plan_document(runs, rooms=rooms_of(result)), **findings_part(result.findings)}
+    return {
+        **build_plan_document(runs, rooms=compute_quota_rooms(result)),
+        **build_findings_part(result.findings),
+    }

@@ -1,5 +1,5 @@
 """CEL as the API server's admission policies use it: compile with types, evaluate, count the cost.
 
 Nothing outside this package sees how expressions are represented; `environment.Environment` and
-`environment.Program` are the whole interface (docs/decisions/0008-cel-engine.md).
+`environment.CelProgram` are the whole interface (docs/decisions/0008-cel-engine.md).
 """

@@ -105,14 +105,15 @@ _KEPT = frozenset(
 )
 
 
-def variables(
+def declare_variables(
     *, has_params: bool, has_authorizer: bool = True, composed: Mapping[str, Type] | None = None
 ) -> dict[str, Type]:
     """Return the variables of a policy's expressions with their types.
 
     `has_params`: the policy names a paramKind; without one, `params` is not declared. `has_authorizer`: false
     in messageExpression, which the API server compiles without it (validating/plugin.go). `composed` are the
-    policy's own earlier variables with the types of their expressions, as `composed_type` returns them.
+    policy's own earlier variables with the types of their expressions, as `resolve_composed_type` returns
+    them.
     """
     found: dict[str, Type] = {
         "object": DYN,
@@ -129,17 +130,17 @@ def variables(
     return found
 
 
-def composed_type(type_: Type) -> Type:
+def resolve_composed_type(type_: Type) -> Type:
     """Return the type of `variables.x` for an expression's type: quantities, addresses and optionals become
     dyn."""
     if type_.name in _KEPT and type(type_) is Type:
         return type_
     if type_.name in ("list", "map"):
-        return Type(type_.name, tuple(map(composed_type, type_.parameters)))
+        return Type(type_.name, tuple(map(resolve_composed_type, type_.parameters)))
     return DYN
 
 
-def expressions_minor(server: int) -> int:
+def find_expressions_minor(server: int) -> int:
     """Return the minor whose functions a server of Kubernetes 1.`server` accepts in new policies: the one
     before.
 

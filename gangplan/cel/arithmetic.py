@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.cel.clock import add_to_timestamp, between
+from gangplan.cel.clock import add_to_timestamp, subtract_timestamps
 from gangplan.cel.errors import EvalError, UnknownError
 from gangplan.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
-from gangplan.cel.operators import NO_OVERLOAD, NUMBERS, lacks
+from gangplan.cel.operators import NO_OVERLOAD, NUMBER_TYPES, build_operator_error
 from gangplan.cel.values import Duration, Timestamp, Uint
 
 # No object of a cluster has that many elements: etcd holds 1.5 MiB per object.
@@ -66,9 +66,9 @@ def add(left: object, right: object) -> object:
         return add_to_timestamp(left, right.nanoseconds)  # type: ignore[arg-type, attr-defined]
     if one is Duration and other is Timestamp:
         return add_to_timestamp(right, left.nanoseconds)  # type: ignore[arg-type, attr-defined]
-    if one in NUMBERS or one is bytes:
+    if one in NUMBER_TYPES or one is bytes:
         raise EvalError(NO_OVERLOAD)
-    raise lacks(left, "_+_")
+    raise build_operator_error(left, "_+_")
 
 
 def subtract(left: object, right: object) -> object:
@@ -84,19 +84,19 @@ def subtract(left: object, right: object) -> object:
         if one is Duration:
             return Duration(integer(left.nanoseconds - right.nanoseconds))  # type: ignore[attr-defined]
         if one is Timestamp:
-            return between(left, right)  # type: ignore[arg-type]
+            return subtract_timestamps(left, right)  # type: ignore[arg-type]
     if one is Timestamp and other is Duration:
         return add_to_timestamp(left, integer(-right.nanoseconds))  # type: ignore[arg-type, attr-defined]
-    if one in NUMBERS:
+    if one in NUMBER_TYPES:
         raise EvalError(NO_OVERLOAD)
-    raise lacks(left, "_-_")
+    raise build_operator_error(left, "_-_")
 
 
 def multiply(left: object, right: object) -> object:
     """Return the product of two numbers of one kind."""
     one = type(left)
-    if one not in NUMBERS:
-        raise lacks(left, "_*_")
+    if one not in NUMBER_TYPES:
+        raise build_operator_error(left, "_*_")
     if one is not type(right):
         raise EvalError(NO_OVERLOAD)
     product = left * right  # type: ignore[operator]
@@ -109,8 +109,8 @@ def divide(left: object, right: object) -> object:
     """Return the quotient of two numbers of one kind: integers round towards zero, doubles follow
     IEEE 754."""
     one = type(left)
-    if one not in NUMBERS:
-        raise lacks(left, "_/_")
+    if one not in NUMBER_TYPES:
+        raise build_operator_error(left, "_/_")
     if one is not type(right):
         raise EvalError(NO_OVERLOAD)
     if one is float:
@@ -137,11 +137,11 @@ def towards_zero(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def modulo(left: object, right: object) -> object:
+def take_remainder(left: object, right: object) -> object:
     """Return the remainder of two integers of one kind, with the sign of the left one."""
     one = type(left)
     if one is not int and one is not Uint:
-        raise lacks(left, "_%_")
+        raise build_operator_error(left, "_%_")
     if one is not type(right):
         raise EvalError(NO_OVERLOAD)
     if not right:
@@ -162,10 +162,10 @@ def negate(value: object) -> object:
         return Duration(integer(-value.nanoseconds))
     if type(value) is bool:
         raise EvalError(NO_OVERLOAD)
-    raise lacks(value, "-_")
+    raise build_operator_error(value, "-_")
 
 
-def logical_not(value: object) -> bool:
+def negate_boolean(value: object) -> bool:
     """Return the opposite of a boolean."""
     if value is True:
         return False

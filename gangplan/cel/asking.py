@@ -1,6 +1,6 @@
 """Evaluate expressions on an object and record what they ask about it as a path in a `QuestionTree`.
 
-Values from the object are `Seen`; everything else is plain and the same for every object of the tree. A
+Values from the object are `SeenValue`; everything else is plain and the same for every object of the tree. A
 function of seen values is evaluated and also recorded, so that it can be evaluated for other objects.
 Wherever the path depends on an answer (a field that exists, a condition, the length of a list), a question is
 recorded. So the path holds for every object with the same answers: no step of it looked at anything else.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gangplan.cel.attributes import checked_key, select, select_if_present
+from gangplan.cel.attributes import check_key, select_entry, select_if_present
 from gangplan.cel.frame import Frame, is_member
 from gangplan.cel.plan import (
     CallPlan,
@@ -27,40 +27,40 @@ from gangplan.cel.plan import (
     Logic,
     Membership,
     NewList,
-    Plan,
+    PlanStep,
     Qualifier,
     Relative,
     Variable,
 )
-from gangplan.cel.program import Program
-from gangplan.cel.questions import EXACT, FINE, Answer, UnforeseenError, Values
+from gangplan.cel.program import CelProgram
+from gangplan.cel.questions import EXACT_TYPES, NOT_FAILED, NodeAnswer, PathValues, UnforeseenPathError
 from gangplan.cel.seen import (
-    Made,
-    Named,
-    Seen,
+    BuiltList,
+    EvaluatedVariables,
+    SeenValue,
     StopError,
-    applied,
-    bool_of,
-    count_of,
-    entry_of,
+    build_call_reader,
+    build_entry_reader,
+    expect_bool,
     is_mixed,
-    lifted,
-    named,
-    union,
+    lift_value,
+    measure_range,
+    merge_sources,
+    tag_with_type,
 )
-from gangplan.cel.values import NONE, Optional
-from gangplan.cel.way import Way
+from gangplan.cel.values import OPTIONAL_NONE, Optional
+from gangplan.cel.way import QuestionPath
 
 # A loop over more constants than this asks which value it has, not what each constant says about it.
 MOST_CONSTANTS = 32
 
 
-class Asker(Way):
+class Asker(QuestionPath):
     """The evaluation of expressions on the values of a path."""
 
     _is_long = False  # inside a loop over many constants
 
-    def evaluate(self, program: Program, activation: Mapping[str, Any]) -> Any:
+    def evaluate(self, program: CelProgram, activation: Mapping[str, Any]) -> Any:
         """Return the value of an expression, which may contain seen values. Raises `StopError`."""
         plan = program.plan
         frame: Frame = [None] * plan.size
@@ -72,28 +72,33 @@ class Asker(Way):
 
     def truth(self, value: Any) -> bool:
         """Return the value of a condition. Raises `StopError` if it is not a boolean."""
-        if isinstance(value, Seen):
+        if isinstance(value, SeenValue):
             read = value.read
-            value = self.test(value.sources, lambda values: bool_of(read(values)), _bool_or_stop(value.value))
+            value = self.test(
+                value.sources, lambda values: expect_bool(read(values)), _require_bool_or_stop(value.value)
+            )
         if value is not True and value is not False:
             raise StopError
         return value
 
     def _entries(self, value: Any) -> list[Any]:
         """Return the entries that a loop goes through."""
-        if type(value) is dict or type(value) is list or type(value) is Made:
+        if type(value) is dict or type(value) is list or type(value) is BuiltList:
             return list(value)
-        if not isinstance(value, Seen) or type(value.value) not in (list, dict):
+        if not isinstance(value, SeenValue) or type(value.value) not in (list, dict):
             raise StopError
         if value.number >= 0:
             return list(self.spread(value.number))
         read = value.read
-        self.test(value.sources, lambda values: count_of(read(values)), count_of(value.value))
-        return [Seen(entry, value.sources, entry_of(read, place)) for place, entry in enumerate(value.value)]
+        self.test(value.sources, lambda values: measure_range(read(values)), measure_range(value.value))
+        return [
+            SeenValue(entry, value.sources, build_entry_reader(read, place))
+            for place, entry in enumerate(value.value)
+        ]
 
     # Steps
 
-    def _run(self, plan: Plan, frame: Frame) -> Any:
+    def _run(self, plan: PlanStep, frame: Frame) -> Any:
         match plan:
             case Constant(value=value):
                 return value
@@ -112,7 +117,7 @@ class Asker(Way):
             case Membership(value=inner, members=members):
                 return self._apply(lambda value: is_member(value, members), [self._run(inner, frame)])
             case NewList(elements=elements, optional=optional) if not optional:
-                return Made(self._run(element, frame) for element in elements)
+                return BuiltList(self._run(element, frame) for element in elements)
             case Fold():
                 return self._fold(plan, frame)
         raise StopError
@@ -120,7 +125,7 @@ class Asker(Way):
     def _fallback(self, plan: Fallback, frame: Frame) -> Any:
         value = self._run(plan.optional, frame)
         if type(value) is not Optional:
-            if isinstance(value, Seen) and value.number < 0:
+            if isinstance(value, SeenValue) and value.number < 0:
                 raise StopError  # a function might give an optional value for another object
             return value
         if value.present:
@@ -169,59 +174,64 @@ class Asker(Way):
             if not is_there:
                 if not optional:
                     raise StopError  # no such key
-                return False if tests else NONE
+                return False if tests else OPTIONAL_NONE
         return Optional(True, value) if optional else value
 
     def _selected(self, value: Any, key: Any) -> tuple[bool, Any]:
         """Return whether an entry exists, and the entry."""
-        if isinstance(value, Named):
+        if isinstance(value, EvaluatedVariables):
             return True, value.get(key)
-        if isinstance(value, Seen) and isinstance(key, str):
+        if isinstance(value, SeenValue) and isinstance(key, str):
             if key in value.fixed:
                 return True, value.fixed[key]
             if value.number >= 0 and type(value.value) is dict:
                 taken = self.take(value.number, key)
                 return taken is not None, taken
-        if isinstance(value, Seen) and type(value.value) is list and type(key) is int and value.number >= 0:
+        if (
+            isinstance(value, SeenValue)
+            and type(value.value) is list
+            and type(key) is int
+            and value.number >= 0
+        ):
             entries = self.spread(value.number)
             return (True, entries[key]) if 0 <= key < len(entries) else (False, None)
-        if isinstance(value, Seen) or isinstance(key, Seen):
+        if isinstance(value, SeenValue) or isinstance(key, SeenValue):
             return self._function_selected(value, key)
         if not isinstance(value, dict | list | tuple):
             raise StopError
-        return select_if_present(value, checked_key(key))
+        return select_if_present(value, check_key(key))
 
     def _function_selected(self, value: Any, key: Any) -> tuple[bool, Any]:
         """Return whether an entry exists in a function's result or under a seen key, and the entry."""
-        container, index = lifted(value), lifted(key)
-        sources = union(container, index)
+        container, index = lift_value(value), lift_value(key)
+        sources = merge_sources(container, index)
         read, read_key = container.read, index.read
 
-        def ask(values: Values) -> bool:
+        def ask(values: PathValues) -> bool:
             held = read(values)
             if type(held) is not dict and type(held) is not list:
-                raise UnforeseenError
-            return select_if_present(held, checked_key(read_key(values)))[0]
+                raise UnforeseenPathError
+            return select_if_present(held, check_key(read_key(values)))[0]
 
         is_there = self.test(sources, ask, ask(self.values))
         if not is_there:
             return False, None
-        return True, Seen(
-            select(container.value, index.value),
+        return True, SeenValue(
+            select_entry(container.value, index.value),
             sources,
-            lambda values: select(read(values), checked_key(read_key(values))),
+            lambda values: select_entry(read(values), check_key(read_key(values))),
         )
 
     def _is_told(self, sources: tuple[int, ...]) -> bool:
         """Ask once which value this is, and return whether it is then known, so that nothing more need be
         asked about it."""
         value = self.values[sources[0]]
-        if len(sources) > 1 or type(value) not in EXACT:
+        if len(sources) > 1 or type(value) not in EXACT_TYPES:
             return False
         (number,) = sources
         if number not in self._told:
             self._told.add(number)
-            self.test(sources, lambda values: named(values[number]), named(value))
+            self.test(sources, lambda values: tag_with_type(values[number]), tag_with_type(value))
         return True
 
     # Functions
@@ -232,10 +242,10 @@ class Asker(Way):
             return self.truth(arguments[0])
         if function == "dyn":
             return arguments[0]
-        if function == "size" and type(arguments[0]) is Made:
+        if function == "size" and type(arguments[0]) is BuiltList:
             return len(arguments[0])
         if function == "_+_" and all(map(_is_list, arguments)) and any(map(is_mixed, arguments)):
-            return Made(entry for one in arguments for entry in self._entries(one))
+            return BuiltList(entry for one in arguments for entry in self._entries(one))
         if function == "@in" and type(arguments[0]) is str and _is_mapping(arguments[1]):
             return self._selected(arguments[1], arguments[0])[0]
         return self._apply(plan.call, arguments)
@@ -244,31 +254,31 @@ class Asker(Way):
         """Apply a function to values, now and again for every object that takes this path."""
         if not any(map(is_mixed, arguments)):
             return call(*arguments)
-        parts = [lifted(argument) for argument in arguments]
-        sources = union(*parts)
+        parts = [lift_value(argument) for argument in arguments]
+        sources = merge_sources(*parts)
         is_told = not sources or (self._is_long and self._is_told(sources))
         result = call(*(one.value for one in parts))
         if is_told:
             return result
-        apply = applied(call, [one.read for one in parts])
+        apply = build_call_reader(call, [one.read for one in parts])
 
-        def ask(values: Values) -> Answer:
+        def ask(values: PathValues) -> NodeAnswer:
             found = apply(values)
-            return found if type(found) is bool else FINE
+            return found if type(found) is bool else NOT_FAILED
 
-        answer = self.test(sources, ask, result if type(result) is bool else FINE)
-        return answer if type(answer) is bool else Seen(result, sources, apply)
+        answer = self.test(sources, ask, result if type(result) is bool else NOT_FAILED)
+        return answer if type(answer) is bool else SeenValue(result, sources, apply)
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) or (isinstance(value, Seen) and type(value.value) is list)
+    return isinstance(value, list) or (isinstance(value, SeenValue) and type(value.value) is list)
 
 
 def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Seen) and value.number >= 0 and type(value.value) is dict
+    return isinstance(value, SeenValue) and value.number >= 0 and type(value.value) is dict
 
 
-def _bool_or_stop(value: Any) -> bool:
+def _require_bool_or_stop(value: Any) -> bool:
     if type(value) is not bool:
         raise StopError
     return value

@@ -12,7 +12,7 @@ from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class AstNode:
     """The fields of every node."""
 
     id: int
@@ -20,42 +20,42 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Literal(Node):
+class Literal(AstNode):
     """A constant: None, bool, int, values.Uint, float, str or bytes."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ident(Node):
+class Ident(AstNode):
     """A name, including a leading dot."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Select(Node):
+class Select(AstNode):
     """`operand.field`, or `has(operand.field)` when `test` is set. `operand.?field` is a call of `_?._`."""
 
-    operand: Node
+    operand: AstNode
     field: str
     test: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call(Node):
+class Call(AstNode):
     """A function or operator by cel-go's names (`_+_`, `_[_]`, `_?_:_`, `@in`, `_?._`, `_[?_]`, `size`)."""
 
     function: str
-    target: Node | None
-    arguments: tuple[Node, ...]
+    target: AstNode | None
+    arguments: tuple[AstNode, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ListNode(Node):
+class ListNode(AstNode):
     """`[a, ?b]`; `optional` holds the indices of the entries marked `?`."""
 
-    elements: tuple[Node, ...]
+    elements: tuple[AstNode, ...]
     optional: frozenset[int] = frozenset()
 
 
@@ -64,46 +64,46 @@ class MapEntry:
     """One `key: value` of a map, `?key: value` when `optional`."""
 
     id: int
-    key: Node
-    value: Node
+    key: AstNode
+    value: AstNode
     optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MapNode(Node):
+class MapNode(AstNode):
     """`{key: value}`."""
 
     entries: tuple[MapEntry, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Struct(Node):
+class Struct(AstNode):
     """`Name{field: value}`; admission policies cannot build messages, and the checker reports them."""
 
     name: str
-    fields: tuple[tuple[str, Node, bool], ...]
+    fields: tuple[tuple[str, AstNode, bool], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comprehension(Node):
+class Comprehension(AstNode):
     """A loop, as cel-go's macros write it. `macro` is the name of the macro it came from (`all`, `map`...).
 
     `variable2` is empty in one-variable loops. While `condition` holds, `accumulator` becomes `step` for each
     element of `range`; the value is `result`.
     """
 
-    range: Node
+    range: AstNode
     variable: str
     variable2: str
     accumulator: str
-    initial: Node
-    condition: Node
-    step: Node
-    result: Node
+    initial: AstNode
+    condition: AstNode
+    step: AstNode
+    result: AstNode
     macro: str
 
 
-def children(node: Node) -> tuple[Node, ...]:
+def list_children(node: AstNode) -> tuple[AstNode, ...]:
     """Return the nodes directly under a node, in the order in which cel-go visits them."""
     match node:
         case Select(operand=operand):
@@ -121,8 +121,8 @@ def children(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def walk(node: Node) -> Iterator[Node]:
+def walk_nodes(node: AstNode) -> Iterator[AstNode]:
     """Yield a node and all nodes below it."""
     yield node
-    for child in children(node):
-        yield from walk(child)
+    for child in list_children(node):
+        yield from walk_nodes(child)

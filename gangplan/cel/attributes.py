@@ -6,36 +6,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.operators import find, position, show
-from gangplan.cel.values import Uint, go_name, kind
+from gangplan.cel.operators import convert_list_index, find_map_entry, format_value
+from gangplan.cel.values import Uint, go_type_of, runtime_kind_of
 
 _KEYS = frozenset((str, int, Uint, bool, float))
 
 
-def select(value: Any, key: Any) -> Any:
+def select_entry(value: Any, key: Any) -> Any:
     """Return the entry of a map or list. Raises `EvalError` if it is missing."""
     found, entry = select_if_present(value, key)
     if found:
         return entry
     if isinstance(value, list | tuple):
-        raise EvalError(f"index out of bounds: {show(key)}")
-    raise EvalError(f"no such key: {show(key)}")
+        raise EvalError(f"index out of bounds: {format_value(key)}")
+    raise EvalError(f"no such key: {format_value(key)}")
 
 
 def select_if_present(value: Any, key: Any) -> tuple[bool, Any]:
     """Return whether an entry exists, and the entry. Raises `EvalError` if a list's key is not a number."""
     if isinstance(value, Mapping):
-        return find(value, key)
+        return find_map_entry(value, key)
     if isinstance(value, list | tuple):
-        index = position(key)
+        index = convert_list_index(key)
         return (True, value[index]) if 0 <= index < len(value) else (False, None)
     return False, None
 
 
-def checked_key(key: object) -> Any:
+def check_key(key: object) -> Any:
     """Return an evaluated index. Raises `EvalError` if its type cannot be an index."""
     if type(key) in _KEYS:
         return key
     # These are Go's native types: there, values from JSON have other names than values made by CEL.
     names = {"null_type": "<nil>", "list": "[]interface {}", "map": "map[string]interface {}"}
-    raise EvalError(f"invalid qualifier type: {names.get(kind(key)) or go_name(key)}")
+    raise EvalError(f"invalid qualifier type: {names.get(runtime_kind_of(key)) or go_type_of(key)}")

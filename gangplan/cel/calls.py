@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gangplan.cel.closures import Build, Closure, measured
+from gangplan.cel.closures import BuildStep, Closure, build_measured
 from gangplan.cel.cost import can_crash
-from gangplan.cel.frame import FAILED, Frame
-from gangplan.cel.operators import equal, greater, greater_equal, less, less_equal
+from gangplan.cel.frame import EVALUATION_FAILURES, Frame
+from gangplan.cel.operators import is_equal, is_greater, is_greater_or_equal, is_less, is_less_or_equal
 from gangplan.cel.plan import CallPlan, Constant
 
 _ORDER: dict[str, tuple[Callable[[Any, Any], bool], Callable[[object, object], bool]]] = {
-    "_<_": (lambda one, other: one < other, less),
-    "_<=_": (lambda one, other: one <= other, less_equal),
-    "_>_": (lambda one, other: one > other, greater),
-    "_>=_": (lambda one, other: one >= other, greater_equal),
+    "_<_": (lambda one, other: one < other, is_less),
+    "_<=_": (lambda one, other: one <= other, is_less_or_equal),
+    "_>_": (lambda one, other: one > other, is_greater),
+    "_>=_": (lambda one, other: one >= other, is_greater_or_equal),
 }
 
 
-def build_call(plan: CallPlan, build: Build) -> Closure:
+def build_call(plan: CallPlan, build: BuildStep) -> Closure:
     """Build the closure of a call."""
     arguments = [build(argument) for argument in plan.arguments]
     if can_crash(plan.overload):
-        return _crashing(plan, build)
+        return _build_crashing_call(plan, build)
     if plan.function == "@not_strictly_false":
-        return measured(plan)
+        return build_measured(plan)
     if plan.function in ("_==_", "_!=_"):
-        return _equality(plan, arguments[0], arguments[1])
+        return _build_equality_closure(plan, arguments[0], arguments[1])
     if plan.function in _ORDER:
-        return _comparison(plan.function, arguments[0], arguments[1])
+        return _build_comparison_closure(plan.function, arguments[0], arguments[1])
     call = plan.call
     if len(arguments) == 1:
         one = arguments[0]
@@ -40,7 +40,7 @@ def build_call(plan: CallPlan, build: Build) -> Closure:
     return lambda frame: call(*[argument(frame) for argument in arguments])
 
 
-def _equality(plan: CallPlan, left: Closure, right: Closure) -> Closure:
+def _build_equality_closure(plan: CallPlan, left: Closure, right: Closure) -> Closure:
     wanted = plan.function == "_==_"
     constant = plan.arguments[1]
     if isinstance(constant, Constant) and type(constant.value) is str:
@@ -48,13 +48,13 @@ def _equality(plan: CallPlan, left: Closure, right: Closure) -> Closure:
 
         def with_text(frame: Frame) -> bool:
             value = left(frame)
-            return (value == text if type(value) is str else equal(value, text)) is wanted
+            return (value == text if type(value) is str else is_equal(value, text)) is wanted
 
         return with_text
-    return lambda frame: equal(left(frame), right(frame)) is wanted
+    return lambda frame: is_equal(left(frame), right(frame)) is wanted
 
 
-def _comparison(function: str, left: Closure, right: Closure) -> Closure:
+def _build_comparison_closure(function: str, left: Closure, right: Closure) -> Closure:
     quick, careful = _ORDER[function]
 
     def run(frame: Frame) -> bool:
@@ -66,16 +66,16 @@ def _comparison(function: str, left: Closure, right: Closure) -> Closure:
     return run
 
 
-def _crashing(plan: CallPlan, build: Build) -> Closure:
+def _build_crashing_call(plan: CallPlan, build: BuildStep) -> Closure:
     """Build a call in which a failed argument may end all evaluation; the measured step decides whether it
     does."""
     arguments = [build(argument) for argument in plan.arguments]
-    call, slow = plan.call, measured(plan)
+    call, slow = plan.call, build_measured(plan)
 
     def run(frame: Frame) -> Any:
         try:
             values = [argument(frame) for argument in arguments]
-        except FAILED:
+        except EVALUATION_FAILURES:
             return slow(frame)
         return call(*values)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.cel.ast import Node
+from gangplan.cel.ast import AstNode
 from gangplan.cel.types import Type
 from gangplan.records import dataclass
 
@@ -17,7 +17,7 @@ class Checked:
     the order of the declarations; `.?` has `select_optional_field`.
     """
 
-    node: Node
+    node: AstNode
     types: dict[int, Type]
     overloads: dict[int, tuple[str, ...]]
 

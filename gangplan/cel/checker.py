@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gangplan.cel.ast import (
+    AstNode,
     Call,
     Comprehension,
     Ident,
@@ -15,22 +16,21 @@ from gangplan.cel.ast import (
     Literal,
     MapEntry,
     MapNode,
-    Node,
     Select,
     Struct,
 )
 from gangplan.cel.checked import Checked
-from gangplan.cel.declarations import overloads
+from gangplan.cel.declarations import find_overloads
 from gangplan.cel.errors import CompileError
-from gangplan.cel.lexer import RESERVED
+from gangplan.cel.lexer import CEL_RESERVED_WORDS
 from gangplan.cel.resolution import Resolution
-from gangplan.cel.scopes import Scopes, qualified_name
+from gangplan.cel.scopes import Scopes, find_qualified_name
 from gangplan.cel.types import (
     BOOL,
     BYTES,
     DOUBLE,
     DYN,
-    ERROR,
+    ERROR_TYPE,
     INT,
     NULL,
     STRING,
@@ -42,7 +42,7 @@ from gangplan.cel.types import (
     map_of,
     optional_of,
 )
-from gangplan.cel.unify import describe, is_wild, kind, unwrapped
+from gangplan.cel.unify import describe_type, is_wild, type_kind_of, unwrap_optional
 from gangplan.cel.values import Uint
 
 _CONSTANTS: dict[type, Type] = {
@@ -56,7 +56,7 @@ _CONSTANTS: dict[type, Type] = {
 }
 
 
-def check(node: Node, text: str, variables: Mapping[str, Type], minor: int) -> Checked:
+def check_types(node: AstNode, text: str, variables: Mapping[str, Type], minor: int) -> Checked:
     """Return the types of a tree with these variables on a server of Kubernetes 1.`minor`.
 
     Raises `CompileError` if something does not fit, with issues in the order of the text.
@@ -78,7 +78,7 @@ class _Checker(Resolution):
         self.scopes = Scopes(variables, minor)
         self.minor = minor
 
-    def check(self, node: Node) -> Node:
+    def check(self, node: AstNode) -> AstNode:
         match node:
             case Literal(value=value):
                 self.types[node.id] = _CONSTANTS[type(value)]
@@ -107,13 +107,13 @@ class _Checker(Resolution):
         """
         if node.name.startswith("google.protobuf."):
             self.complain(node, f"gangplan does not build {node.name}: write the plain value instead")
-            self.types[node.id] = ERROR
+            self.types[node.id] = ERROR_TYPE
         else:
             self.undeclared(node, node.name)
 
     # Names
 
-    def ident(self, node: Ident) -> Node:
+    def ident(self, node: Ident) -> AstNode:
         found = self.scopes.find(node.name)
         if found is None:
             self.undeclared(node, node.name)
@@ -121,8 +121,8 @@ class _Checker(Resolution):
         self.types[node.id] = found[1]
         return node if found[0] == node.name else Ident(node.id, node.offset, found[0])
 
-    def select(self, node: Select) -> Node:
-        name = qualified_name(node)
+    def select(self, node: Select) -> AstNode:
+        name = find_qualified_name(node)
         found = self.scopes.find(name) if name is not None else None
         if found is not None:
             self.types[node.id] = found[1]
@@ -134,7 +134,7 @@ class _Checker(Resolution):
             return node
         return Select(node.id, node.offset, operand, node.field, node.test)
 
-    def optional_select(self, node: Call) -> Node:
+    def optional_select(self, node: Call) -> AstNode:
         operand, field = node.arguments
         name = str(getattr(field, "value", ""))
         checked = self.check(operand)
@@ -143,45 +143,45 @@ class _Checker(Resolution):
         self.overloads[node.id] = ("select_optional_field",)
         return Call(node.id, node.offset, node.function, None, (checked, field))
 
-    def field(self, node: Node, operand: Node, name: str, *, is_optional: bool) -> Type:
+    def field(self, node: AstNode, operand: AstNode, name: str, *, is_optional: bool) -> Type:
         """Return the type of a field of an operand that is checked already."""
         whole = self.bindings.substitute(self.types[operand.id])
-        target, was_optional = unwrapped(whole)
+        target, was_optional = unwrap_optional(whole)
         result = DYN
         if isinstance(target, ObjectType):
             result = self.object_field(node, target, name)
-        elif kind(target) == "map":
+        elif type_kind_of(target) == "map":
             result = target.parameters[1]
-        elif kind(target) == "struct":
+        elif type_kind_of(target) == "struct":
             self.complain(node, f"unexpected failed resolution of '{target.name}'")
-            result = ERROR
+            result = ERROR_TYPE
         elif target.__class__ is Parameter:
             # The parameter becomes dyn, so that nothing later gives it a type without fields.
             self.bindings.assign((DYN,), (target,))
         elif not is_wild(target):
-            self.complain(node, f"type '{describe(target)}' does not support field selection")
+            self.complain(node, f"type '{describe_type(target)}' does not support field selection")
         return optional_of(result) if was_optional or is_optional else result
 
-    def object_field(self, node: Node, target: ObjectType, name: str) -> Type:
+    def object_field(self, node: AstNode, target: ObjectType, name: str) -> Type:
         found = target.fields.get(name)
-        if found is None and name in RESERVED and self.minor >= 31:
+        if found is None and name in CEL_RESERVED_WORDS and self.minor >= 31:
             found = target.fields.get(f"__{name}__")
         if found is None:
             self.complain(node, f"undefined field '{name}'")
-            return ERROR
+            return ERROR_TYPE
         return found
 
     # Calls
 
-    def call(self, node: Call) -> Node:
+    def call(self, node: Call) -> AstNode:
         arguments = tuple(map(self.check, node.arguments))
         function, target = node.function.removeprefix("."), node.target
-        prefix = qualified_name(target) if target is not None else None
+        prefix = find_qualified_name(target) if target is not None else None
         qualified = f"{prefix}.{function}".removeprefix(".")
-        if prefix is not None and overloads(qualified, self.minor):
+        if prefix is not None and find_overloads(qualified, self.minor):
             function, target = qualified, None
         checked = self.check(target) if target is not None else None
-        known = overloads(function, self.minor)
+        known = find_overloads(function, self.minor)
         if known:
             self.resolve(node, function, known, target, node.arguments)
         else:
@@ -190,7 +190,7 @@ class _Checker(Resolution):
 
     # Aggregates
 
-    def list(self, node: ListNode) -> Node:
+    def list(self, node: ListNode) -> AstNode:
         elements = []
         common: Type | None = None
         for position, element in enumerate(node.elements):
@@ -200,7 +200,7 @@ class _Checker(Resolution):
         self.types[node.id] = list_of(common if common is not None else self.bindings.fresh())
         return ListNode(node.id, node.offset, tuple(elements), node.optional)
 
-    def map(self, node: MapNode) -> Node:
+    def map(self, node: MapNode) -> AstNode:
         entries = []
         keys: Type | None = None
         values: Type | None = None
@@ -218,7 +218,7 @@ class _Checker(Resolution):
 
     # Loops
 
-    def loop(self, node: Comprehension) -> Node:
+    def loop(self, node: Comprehension) -> AstNode:
         range_, initial = self.check(node.range), self.check(node.initial)
         accumulated = self.types[node.initial.id]
         variables = self.loop_variables(node)
@@ -240,18 +240,18 @@ class _Checker(Resolution):
         """Return the types of a loop's variables from what it iterates over."""
         over = self.bindings.substitute(self.types[node.range.id])
         types = (DYN, DYN)
-        if kind(over) == "list":
+        if type_kind_of(over) == "list":
             element = over.parameters[0]
             types = (INT, element) if node.variable2 else (element, DYN)
-        elif kind(over) == "map":
+        elif type_kind_of(over) == "map":
             types = (over.parameters[0], over.parameters[1])
         elif is_wild(over) or over.__class__ is Parameter:
             self.bindings.assign((DYN,), (over,))
         else:
             must = "(must be list, map, or dynamic)"
-            message = f"expression of type '{describe(over)}' cannot be range of a comprehension {must}"
+            message = f"expression of type '{describe_type(over)}' cannot be range of a comprehension {must}"
             self.complain(node.range, message)
-            types = (ERROR, ERROR)
+            types = (ERROR_TYPE, ERROR_TYPE)
         variables = {node.variable: types[0]}
         if node.variable2:
             variables[node.variable2] = types[1]

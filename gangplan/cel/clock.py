@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.numbers import INT_MAX, INT_MIN, plain
+from gangplan.cel.numbers import INT_MAX, INT_MIN, format_plain_float
 from gangplan.cel.values import Duration, Timestamp
 
 SECOND = 10**9
@@ -52,7 +52,7 @@ class Civil(NamedTuple):
 # Durations
 
 
-def parse_duration(text: str) -> Duration | None:
+def parse_go_duration(text: str) -> Duration | None:
     """Parse a duration as `time.ParseDuration` does (`1h30m`, `-1.5s`, `0`); return None where that fails."""
     negative = text[:1] == "-"
     rest = text[1:] if text[:1] in ("-", "+") else text
@@ -67,7 +67,7 @@ def parse_duration(text: str) -> Duration | None:
         whole, dot, fraction, unit = match[1], match[2], match[3] or "", match[4]
         if (not whole and not fraction) or unit not in _UNITS or not (whole or dot):
             return None
-        amount = _amount(whole, fraction, _UNITS[unit])
+        amount = _compute_part_nanoseconds(whole, fraction, _UNITS[unit])
         if amount is None or (total := total + amount) > 2**63:
             return None
         rest = rest[match.end() :]
@@ -76,7 +76,7 @@ def parse_duration(text: str) -> Duration | None:
     return Duration(total) if total <= INT_MAX else None
 
 
-def _amount(whole: str, fraction: str, unit: int) -> int | None:
+def _compute_part_nanoseconds(whole: str, fraction: str, unit: int) -> int | None:
     """Return one part in nanoseconds; the fraction is computed in float64, as in Go."""
     number = int(whole or "0") if len(whole) < 30 else 2**64
     if number > 2**63 // unit:
@@ -93,22 +93,22 @@ def _amount(whole: str, fraction: str, unit: int) -> int | None:
     return amount if amount <= 2**63 else None
 
 
-def seconds_of(duration: Duration) -> float:
+def count_seconds(duration: Duration) -> float:
     """Return `Duration.Seconds()`."""
-    return _float_units(duration, SECOND)
+    return _convert_duration_to_float(duration, SECOND)
 
 
-def minutes_of(duration: Duration) -> float:
+def count_minutes(duration: Duration) -> float:
     """Return `Duration.Minutes()`."""
-    return _float_units(duration, 60 * SECOND)
+    return _convert_duration_to_float(duration, 60 * SECOND)
 
 
-def hours_of(duration: Duration) -> float:
+def count_hours(duration: Duration) -> float:
     """Return `Duration.Hours()`."""
-    return _float_units(duration, 3600 * SECOND)
+    return _convert_duration_to_float(duration, 3600 * SECOND)
 
 
-def _float_units(duration: Duration, unit: int) -> float:
+def _convert_duration_to_float(duration: Duration, unit: int) -> float:
     """Return whole units plus the rest, each as float64, both with the sign of the duration."""
     size = abs(duration.nanoseconds)
     value = float(size // unit) + float(size % unit) / float(unit)
@@ -117,7 +117,7 @@ def _float_units(duration: Duration, unit: int) -> float:
 
 def write_duration(duration: Duration) -> str:
     """Return `string(duration)` in seconds, such as `5400s`."""
-    return plain(seconds_of(duration)) + "s"
+    return format_plain_float(count_seconds(duration)) + "s"
 
 
 # Timestamps
@@ -130,7 +130,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
     if not match:
         return None
     year, month, day, hour, minute, second = (int(match[index]) for index in range(1, 7))
-    if not (1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour < 24 and minute < 60):
+    if not (1 <= month <= 12 and 1 <= day <= _count_days_in_month(year, month) and hour < 24 and minute < 60):
         return None
     if second >= 60:
         return None
@@ -140,14 +140,14 @@ def parse_timestamp(text: str) -> Timestamp | None:
         if int(match[9]) > 24 or int(match[10]) > 60:
             return None
         offset = (int(match[9]) * 60 + int(match[10])) * (-60 if match[8] == "-" else 60)
-    unix = _days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
+    unix = _count_days_since_epoch(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
     nanoseconds = int(f"{(match[7] or '')[:9]:0<9}")
-    return Timestamp(_within_years(unix) * SECOND + nanoseconds, offset)
+    return Timestamp(_check_timestamp_range(unix) * SECOND + nanoseconds, offset)
 
 
 def write_timestamp(timestamp: Timestamp) -> str:
     """Return RFC 3339 in the zone in which the timestamp was written, with nanoseconds unless they are 0."""
-    civil = _civil(timestamp.nanoseconds // SECOND + timestamp.offset)
+    civil = _convert_seconds_to_civil(timestamp.nanoseconds // SECOND + timestamp.offset)
     fraction = f"{timestamp.nanoseconds % SECOND:09d}".rstrip("0")
     zone = "Z"
     if timestamp.offset:
@@ -159,21 +159,21 @@ def write_timestamp(timestamp: Timestamp) -> str:
     )
 
 
-def is_date(text: str) -> bool:
+def is_rfc3339_date(text: str) -> bool:
     """Return whether Go reads the text as a date such as `2026-01-31`."""
     match = re.fullmatch(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", text, re.ASCII)
     if not match:
         return False
     year, month, day = int(match[1]), int(match[2]), int(match[3])
-    return 1 <= month <= 12 and 1 <= day <= _days_in(year, month)
+    return 1 <= month <= 12 and 1 <= day <= _count_days_in_month(year, month)
 
 
-def from_unix(seconds: int) -> Timestamp:
+def build_timestamp(seconds: int) -> Timestamp:
     """Return the timestamp of so many seconds since 1970."""
-    return Timestamp(_within_years(seconds) * SECOND)
+    return Timestamp(_check_timestamp_range(seconds) * SECOND)
 
 
-def _within_years(seconds: int) -> int:
+def _check_timestamp_range(seconds: int) -> int:
     if MIN_UNIX <= seconds <= MAX_UNIX:
         return seconds
     raise EvalError("timestamp overflow")
@@ -182,11 +182,11 @@ def _within_years(seconds: int) -> int:
 def add_to_timestamp(timestamp: Timestamp, nanoseconds: int) -> Timestamp:
     """Return a timestamp later by so many nanoseconds."""
     total = timestamp.nanoseconds + nanoseconds
-    _within_years(total // SECOND)
+    _check_timestamp_range(total // SECOND)
     return Timestamp(total, timestamp.offset)
 
 
-def between(later: Timestamp, earlier: Timestamp) -> Duration:
+def subtract_timestamps(later: Timestamp, earlier: Timestamp) -> Duration:
     """Return the duration between two timestamps; more than 292 years overflow, as int64 nanoseconds do."""
     seconds = later.nanoseconds // SECOND - earlier.nanoseconds // SECOND
     total = later.nanoseconds - earlier.nanoseconds
@@ -199,30 +199,30 @@ def between(later: Timestamp, earlier: Timestamp) -> Duration:
 # Calendar
 
 
-def civil_in(timestamp: Timestamp, zone: str) -> Civil:
+def convert_to_civil(timestamp: Timestamp, zone: str) -> Civil:
     """Return the calendar moment in a time zone: an IANA name, or an offset such as `-08:00`. Raises
     `EvalError`."""
     seconds = timestamp.nanoseconds // SECOND
-    return _civil(seconds + _offset(zone, seconds))
+    return _convert_seconds_to_civil(seconds + _resolve_zone_offset(zone, seconds))
 
 
-def _offset(zone: str, seconds: int) -> int:
+def _resolve_zone_offset(zone: str, seconds: int) -> int:
     if zone in ("", "UTC"):
         return 0
     hours, colon, minutes = zone.partition(":")
     if not colon:
-        return _offset_of_name(zone, seconds)
-    hour, minute = _atoi(hours), _atoi(minutes)
+        return _find_named_zone_offset(zone, seconds)
+    hour, minute = _parse_go_integer(hours), _parse_go_integer(minutes)
     return (hour * 60 + (-minute if zone[0] == "-" else minute)) * 60
 
 
-def _atoi(text: str) -> int:
+def _parse_go_integer(text: str) -> int:
     if re.fullmatch(r"[-+]?[0-9]{1,18}", text, re.ASCII):
         return int(text)
     raise EvalError(f'strconv.Atoi: parsing "{text}": invalid syntax')
 
 
-def _offset_of_name(name: str, seconds: int) -> int:
+def _find_named_zone_offset(name: str, seconds: int) -> int:
     if name == "Local":
         return 0
     if ".." in name or name[0] in "/\\":
@@ -230,20 +230,20 @@ def _offset_of_name(name: str, seconds: int) -> int:
     moment = datetime.fromtimestamp(0, UTC)
     # The first and last day are clamped: datetime can't leave the years 1 to 9999 in either direction.
     moment += timedelta(seconds=min(max(seconds, MIN_UNIX + 86400), MAX_UNIX - 86400))
-    offset = moment.astimezone(_zone(name)).utcoffset()
+    offset = moment.astimezone(_load_time_zone(name)).utcoffset()
     assert offset is not None
     return int(offset.total_seconds())
 
 
 @lru_cache(maxsize=64)
-def _zone(name: str) -> ZoneInfo:
+def _load_time_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as problem:
         raise EvalError(f"unknown time zone {name}") from problem
 
 
-def _civil(seconds: int) -> Civil:
+def _convert_seconds_to_civil(seconds: int) -> Civil:
     days, rest = divmod(seconds, 86400)
     # The calendar repeats every 400 years, which also gives the day before year 1 and the day after 9999.
     cycles, within = divmod(days + 719162, 146097)
@@ -254,13 +254,13 @@ def _civil(seconds: int) -> Civil:
     return Civil(day.year + 400 * cycles, day.month, day.day, hour, minute, rest % 60, weekday, yearday)
 
 
-def _days(year: int, month: int, day: int) -> int:
+def _count_days_since_epoch(year: int, month: int, day: int) -> int:
     """Return the days since 1970-01-01."""
     cycles, within = divmod(year - 1, 400)
     return date(within + 1, month, day).toordinal() + cycles * 146097 - 719163
 
 
-def _days_in(year: int, month: int) -> int:
+def _count_days_in_month(year: int, month: int) -> int:
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gangplan.cel.attributes import checked_key, select, select_if_present
+from gangplan.cel.attributes import check_key, select_entry, select_if_present
 from gangplan.cel.errors import EvalError
-from gangplan.cel.frame import FAILED, Frame, is_member
+from gangplan.cel.frame import EVALUATION_FAILURES, Frame, is_member
 from gangplan.cel.measuring import Meter
 from gangplan.cel.operators import NO_OVERLOAD
 from gangplan.cel.plan import (
@@ -22,29 +22,29 @@ from gangplan.cel.plan import (
     Logic,
     Membership,
     NewList,
-    Plan,
+    PlanStep,
     Relative,
     Variable,
 )
-from gangplan.cel.values import NONE, Optional
+from gangplan.cel.values import OPTIONAL_NONE, Optional
 
 Closure = Callable[[Frame], Any]
-Build = Callable[[Plan], Closure]
+BuildStep = Callable[[PlanStep], Closure]
 
 
-def measured(plan: Plan) -> Closure:
+def build_measured(plan: PlanStep) -> Closure:
     """Build a closure that evaluates one step with measuring.py."""
 
     def run(frame: Frame) -> Any:
         value = Meter(frame).run(plan)
-        if isinstance(value, FAILED):
+        if isinstance(value, EVALUATION_FAILURES):
             raise value
         return value
 
     return run
 
 
-def build_attribute(plan: Variable | Relative, build: Build) -> Closure:
+def build_attribute(plan: Variable | Relative, build: BuildStep) -> Closure:
     """Build the closure of a name or selection."""
     if isinstance(plan, Variable):
         slot = plan.slot
@@ -57,24 +57,28 @@ def build_attribute(plan: Variable | Relative, build: Build) -> Closure:
             return base
     keys = [qualifier.key for qualifier in plan.qualifiers if isinstance(qualifier, ConstantQualifier)]
     if any(qualifier.optional for qualifier in plan.qualifiers) or len(keys) < len(plan.qualifiers):
-        return _general(base, plan, build)
+        return _build_qualifier_closure(base, plan, build)
     if not all(type(key) is str for key in keys):
-        return _general(base, plan, build)
+        return _build_qualifier_closure(base, plan, build)
     texts = tuple(key for key in keys if isinstance(key, str))
     last = plan.qualifiers[-1]
     if isinstance(last, ConstantQualifier) and last.test:
-        return _present(base, texts[:-1], texts[-1])
-    return _path(base, texts) if isinstance(plan, Relative) else _path_from_slot(plan.slot, texts)
+        return _build_presence_closure(base, texts[:-1], texts[-1])
+    return (
+        _build_path_closure(base, texts)
+        if isinstance(plan, Relative)
+        else _build_slot_path_closure(plan.slot, texts)
+    )
 
 
-def _path(base: Closure, keys: tuple[str, ...]) -> Closure:
+def _build_path_closure(base: Closure, keys: tuple[str, ...]) -> Closure:
     def run(frame: Frame) -> Any:
         return follow(base(frame), keys)
 
     return run
 
 
-def _path_from_slot(slot: int, keys: tuple[str, ...]) -> Closure:
+def _build_slot_path_closure(slot: int, keys: tuple[str, ...]) -> Closure:
     if len(keys) == 1:
         key = keys[0]
 
@@ -107,27 +111,27 @@ def follow(value: Any, keys: tuple[str, ...]) -> Any:
         for key in keys:
             found, value = select_if_present(value, key)
             if not found:
-                return NONE
+                return OPTIONAL_NONE
         return Optional(True, value)
     for key in keys:
-        value = select(value, key)
+        value = select_entry(value, key)
     return value
 
 
-def _present(base: Closure, keys: tuple[str, ...], last: str) -> Closure:
+def _build_presence_closure(base: Closure, keys: tuple[str, ...], last: str) -> Closure:
     def run(frame: Frame) -> Any:
         value = base(frame)
         if type(value) is Optional:
             value = follow(value, (*keys, last))
             return value.present
         for key in keys:
-            value = value[key] if type(value) is dict and key in value else select(value, key)
+            value = value[key] if type(value) is dict and key in value else select_entry(value, key)
         return last in value if type(value) is dict else select_if_present(value, last)[0]
 
     return run
 
 
-def _general(base: Closure, plan: Variable | Relative, build: Build) -> Closure:
+def _build_qualifier_closure(base: Closure, plan: Variable | Relative, build: BuildStep) -> Closure:
     """Build the closure of any qualifiers: indexes, computed ones, optional ones."""
     steps: list[tuple[Any, Closure | None, bool, bool]] = []
     for qualifier in plan.qualifiers:
@@ -145,22 +149,22 @@ def _general(base: Closure, plan: Variable | Relative, build: Build) -> Closure:
             value = value.value
         for key, index, is_optional, test in steps:
             if index is not None:
-                key = checked_key(index(frame))
+                key = check_key(index(frame))
             optional = optional or is_optional
             if optional or test:
                 present, value = select_if_present(value, key)
                 if test:
                     return present
                 if not present:
-                    return NONE
+                    return OPTIONAL_NONE
             else:
-                value = select(value, key)
+                value = select_entry(value, key)
         return Optional(True, value) if optional else value
 
     return run
 
 
-def build_conditional(plan: Conditional, build: Build) -> Closure:
+def build_conditional(plan: Conditional, build: BuildStep) -> Closure:
     """Build the closure of `condition ? yes : no`."""
     condition, yes, no = build(plan.condition), build(plan.yes), build(plan.no)
 
@@ -175,16 +179,16 @@ def build_conditional(plan: Conditional, build: Build) -> Closure:
     return run
 
 
-def build_logic(plan: Logic, build: Build) -> Closure:
+def build_logic(plan: Logic, build: BuildStep) -> Closure:
     """Build the closure of `&&` or `||`: an error counts only if the other side does not decide."""
     left, right = (build(term) for term in plan.terms)
     absorbing = plan.absorbing
-    slow = measured(plan)
+    slow = build_measured(plan)
 
     def run(frame: Frame) -> Any:
         try:
             value = left(frame)
-        except FAILED:
+        except EVALUATION_FAILURES:
             return slow(frame)
         if value is absorbing:
             return value
@@ -198,7 +202,7 @@ def build_logic(plan: Logic, build: Build) -> Closure:
     return run
 
 
-def build_fallback(plan: Fallback, build: Build) -> Closure:
+def build_fallback(plan: Fallback, build: BuildStep) -> Closure:
     """Build the closure of `or` or `orValue`."""
     optional, other, unwraps = build(plan.optional), build(plan.other), plan.unwraps
 
@@ -213,7 +217,7 @@ def build_fallback(plan: Fallback, build: Build) -> Closure:
     return run
 
 
-def build_membership(plan: Membership, build: Build) -> Closure:
+def build_membership(plan: Membership, build: BuildStep) -> Closure:
     """Build the closure of `in` with a list of constants."""
     value_of, members = build(plan.value), plan.members
     texts = frozenset(value for _, value in members if isinstance(value, str))
@@ -225,10 +229,10 @@ def build_membership(plan: Membership, build: Build) -> Closure:
     return run
 
 
-def build_list(plan: NewList, build: Build) -> Closure:
+def build_list(plan: NewList, build: BuildStep) -> Closure:
     """Build the closure of `[a, b]`."""
     if plan.optional:
-        return measured(plan)
+        return build_measured(plan)
     elements = [build(element) for element in plan.elements]
     if len(elements) == 1:
         only = elements[0]

@@ -21,8 +21,8 @@ from gangplan.cel import admission
 from gangplan.cel.declarations import read_type
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import CompileError, EvalError, UnknownError
-from gangplan.cel.program import Program
-from gangplan.cel.recorded import agrees, shown
+from gangplan.cel.program import CelProgram
+from gangplan.cel.recorded import format_recorded_value, is_recorded_value
 from gangplan.cel.types import DYN, Type
 from gangplan.records import dataclass
 
@@ -64,7 +64,8 @@ class Runner:
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.variables: dict[str, Any] = data.get("variables", {})
         self.environment = Environment(
-            minor=int(str(data["kubernetes"]).split(".")[1]), variables=_declared(data, self.variables)
+            minor=int(str(data["kubernetes"]).split(".")[1]),
+            variables=_read_variable_types(data, self.variables),
         )
 
     def answer(self, expression: str) -> RecordedOutcome:
@@ -73,13 +74,13 @@ class Runner:
             program = self.environment.compile(expression)
         except CompileError as error:
             return RecordedOutcome("compile-error", error=str(error))
-        return _evaluated(program, self.variables)
+        return _evaluate_cel_program(program, self.variables)
 
     def difference(self, case: Mapping[str, Any]) -> Difference | None:
         """Return how our answer differs from the recorded one, or None if it does not."""
         expression = case["expr"]
         answer = self.answer(expression)
-        text = _differs(case, answer)
+        text = _describe_outcome_difference(case, answer)
         if not text:
             return None
         reason = self.reason(case, answer)
@@ -97,19 +98,19 @@ class Runner:
         if "$error" in json.dumps(case.get("value")):
             return _LOST
         program = self.environment.compile(case["expr"])
-        for variables in _orders(self.variables):
-            if not _differs(case, _evaluated(program, variables)):
+        for variables in _iterate_map_orderings(self.variables):
+            if not _describe_outcome_difference(case, _evaluate_cel_program(program, variables)):
                 return _MAP_ORDER
         return ""
 
 
-def _declared(data: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Type]:
+def _read_variable_types(data: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Type]:
     if "declare" in data:
         return {name: read_type(text) for name, text in data["declare"].items()}
-    return dict.fromkeys(variables, DYN) | admission.variables(has_params=True)
+    return dict.fromkeys(variables, DYN) | admission.declare_variables(has_params=True)
 
 
-def _evaluated(program: Program, variables: Mapping[str, Any]) -> RecordedOutcome:
+def _evaluate_cel_program(program: CelProgram, variables: Mapping[str, Any]) -> RecordedOutcome:
     type_ = str(program.type)
     try:
         value, cost = program.measure(variables)
@@ -120,7 +121,7 @@ def _evaluated(program: Program, variables: Mapping[str, Any]) -> RecordedOutcom
     return RecordedOutcome("value", type_, value, cost)
 
 
-def _differs(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
+def _describe_outcome_difference(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
     """Return the first difference as `wanted X, got Y`; empty if they agree."""
     wanted = "compile-error" if case["outcome"] in _REFUSED else case["outcome"]
     if wanted != answer.outcome:
@@ -129,8 +130,8 @@ def _differs(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
         return ""
     if case.get("type") not in (None, answer.type):
         return f"wanted type {case['type']}, got {answer.type}"
-    if wanted == "value" and "value" in case and not agrees(case["value"], answer.value):
-        return f"wanted {case['value']!r}, got {shown(answer.value)}"
+    if wanted == "value" and "value" in case and not is_recorded_value(case["value"], answer.value):
+        return f"wanted {case['value']!r}, got {format_recorded_value(answer.value)}"
     if case.get("error") not in (None, answer.error) and wanted == "runtime-error":
         return f"wanted error {case['error']!r}, got {answer.error!r}"
     if case.get("cost") is not None and answer.cost is not None and case["cost"] != answer.cost:
@@ -138,22 +139,22 @@ def _differs(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
     return ""
 
 
-def _orders(variables: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _iterate_map_orderings(variables: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the same variables with the entries of maps in other orders."""
     for turn in range(8):
-        yield {name: _turned(value, turn) for name, value in variables.items()}
+        yield {name: _reorder_map_entries(value, turn) for name, value in variables.items()}
 
 
-def _turned(value: Any, turn: int) -> Any:
+def _reorder_map_entries(value: Any, turn: int) -> Any:
     if isinstance(value, list):
-        return [_turned(element, turn) for element in value]
+        return [_reorder_map_entries(element, turn) for element in value]
     if not isinstance(value, dict):
         return value
     keys = list(value)
     if turn % 2:
         keys.reverse()
     start = turn // 2 % max(len(keys), 1)
-    return {key: _turned(value[key], turn) for key in (*keys[start:], *keys[:start])}
+    return {key: _reorder_map_entries(value[key], turn) for key in (*keys[start:], *keys[:start])}
 
 
 def run(data: Mapping[str, Any]) -> list[Difference]:
@@ -174,14 +175,14 @@ def report(count: int, differences: Sequence[Difference]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: Sequence[str]) -> int:
+def run_conformance(arguments: Sequence[str]) -> int:
     """Run the cases of the named file and print the score."""
     if len(arguments) != 1:
         print("usage: python -m gangplan.cel.conformance FILE", file=sys.stderr)
         return 2
     try:
         data = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-        wrong = _misshapen(data)
+        wrong = _describe_malformed_answers(data)
         differences = [] if wrong else run(data)
     except OSError as error:
         wrong = f"it cannot be read: {error.strerror}"
@@ -190,11 +191,11 @@ def main(arguments: Sequence[str]) -> int:
     if wrong:
         print(f"{arguments[0]}: nothing was checked: {wrong}", file=sys.stderr)
         return 2
-    _say(report(len(data["cases"]), differences))
+    _print_despite_closed_pipe(report(len(data["cases"]), differences))
     return 1 if any(not difference.reason for difference in differences) else 0
 
 
-def _misshapen(data: object) -> str:
+def _describe_malformed_answers(data: object) -> str:
     """Return what is wrong with a document of recorded answers; empty if nothing is."""
     if not isinstance(data, dict):
         return "it holds no JSON object; wanted are the keys kubernetes and cases"
@@ -212,7 +213,7 @@ def _misshapen(data: object) -> str:
     return ""
 
 
-def _say(text: str) -> None:
+def _print_despite_closed_pipe(text: str) -> None:
     """Print, ignoring a reader that has closed the pipe."""
     try:
         print(text, flush=True)
@@ -221,4 +222,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_conformance(sys.argv[1:]))

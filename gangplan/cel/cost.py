@@ -12,7 +12,7 @@ from math import ceil
 
 from gangplan.cel.values import Address, CidrValue, NamedFormat, Opaque, Optional
 
-SELECT, NEW_LIST, NEW_MAP = 1, 10, 30
+SELECT_COST, NEW_LIST_COST, NEW_MAP_COST = 1, 10, 30
 _PER_CHARACTER = 0.1
 _PER_PATTERN_CHARACTER = 0.25
 
@@ -46,12 +46,12 @@ def _size_inside(value: object) -> int:
     return size(value)
 
 
-def _once(times: float) -> Cost:
+def _build_reading_cost(times: float) -> Cost:
     """Return the cost of reading the first argument so many times."""
     return lambda values, result: ceil(float(size(values[0])) * times * _PER_CHARACTER)
 
 
-def _traversal(value: object, known: dict[int, int] | None = None) -> int:
+def _compute_traversal_cost(value: object, known: dict[int, int] | None = None) -> int:
     """Return the cost of visiting every scalar once, strings by their bytes.
 
     `known` are the costs of parts that may be shared, by their ids.
@@ -65,27 +65,27 @@ def _traversal(value: object, known: dict[int, int] | None = None) -> int:
     known = {} if known is None else known
     if id(value) not in known:
         parts = [part for entry in value.items() for part in entry] if isinstance(value, Mapping) else value
-        known[id(value)] = sum(_traversal(part, known) for part in parts)
+        known[id(value)] = sum(_compute_traversal_cost(part, known) for part in parts)
     return known[id(value)]
 
 
-def _pattern(text: int, pattern: int) -> int:
+def _compute_regex_cost(text: int, pattern: int) -> int:
     return ceil((1.0 + text) * _PER_CHARACTER) * ceil(pattern * _PER_PATTERN_CHARACTER)
 
 
-def _validate(values: Values, result: object) -> int:
+def _compute_format_check_cost(values: Values, result: object) -> int:
     form = values[0]
     if not isinstance(form, NamedFormat):
         return 1
-    return _pattern(size(values[1]), form.size)
+    return _compute_regex_cost(size(values[1]), form.size)
 
 
-def _contains_ip(values: Values, result: object) -> int:
+def _compute_contains_ip_cost(values: Values, result: object) -> int:
     return ceil(float(2 * size(values[0])) * _PER_CHARACTER)
 
 
-def _contains_cidr(values: Values, result: object) -> int:
-    return _contains_ip(values, result) + ceil(float(size(values[0])) * _PER_CHARACTER) + 1
+def _compute_contains_cidr_cost(values: Values, result: object) -> int:
+    return _compute_contains_ip_cost(values, result) + ceil(float(size(values[0])) * _PER_CHARACTER) + 1
 
 
 # By function: the costs of k8s.io/apiserver, which come before cel-go's core.
@@ -93,43 +93,46 @@ _NOMINAL: Cost = lambda values, result: 1  # noqa: E731
 _BY_FUNCTION: dict[str, Cost] = {
     **dict.fromkeys(
         ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"),
-        lambda values, result: _traversal(values[0]),
+        lambda values, result: _compute_traversal_cost(values[0]),
     ),
     **dict.fromkeys(
-        ("url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR"), _once(1)
+        ("url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR"),
+        _build_reading_cost(1),
     ),
-    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _once(1)),
-    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _once(2)),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _build_reading_cost(1)),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _build_reading_cost(2)),
     "join": lambda values, result: ceil(float(size(result)) * 2 * _PER_CHARACTER),
-    **dict.fromkeys(("find", "findAll"), lambda values, result: _pattern(size(values[0]), size(values[1]))),
-    "validate": _validate,
+    **dict.fromkeys(
+        ("find", "findAll"), lambda values, result: _compute_regex_cost(size(values[0]), size(values[1]))
+    ),
+    "validate": _compute_format_check_cost,
 }
 
 
-def _smaller(values: Values, result: object) -> int:
+def _compute_smaller_size_cost(values: Values, result: object) -> int:
     return ceil(min(_size_inside(values[0]), _size_inside(values[1])) * _PER_CHARACTER)
 
 
-def _equality(values: Values, result: object) -> int:
-    return 1 if isinstance(values[0], Opaque) else _smaller(values, result)
+def _compute_equality_cost(values: Values, result: object) -> int:
+    return 1 if isinstance(values[0], Opaque) else _compute_smaller_size_cost(values, result)
 
 
-def _allocating(factor: float, count: int) -> int:
-    return int(count * factor) + 1 + NEW_LIST
+def _compute_allocation_cost(factor: float, count: int) -> int:
+    return int(count * factor) + 1 + NEW_LIST_COST
 
 
-def _new_list(values: Values, result: object) -> int:
-    return _allocating(1, size(result))
+def _compute_new_list_cost(values: Values, result: object) -> int:
+    return _compute_allocation_cost(1, size(result))
 
 
-def _flatten(values: Values, result: object) -> int:
+def _compute_flatten_cost(values: Values, result: object) -> int:
     depth = values[1] if len(values) > 1 else 1
     if not isinstance(depth, int):
         raise CrashError("interface conversion: ref.Val is *types.Err, not types.Int")
-    return _allocating(depth, size(values[0]))
+    return _compute_allocation_cost(depth, size(values[0]))
 
 
-def _self_compare(index: int) -> Cost:
+def _build_self_comparison_cost(index: int) -> Cost:
     def cost(values: Values, result: object) -> int:
         elements = values[index]
         if not isinstance(elements, list | tuple):
@@ -137,24 +140,24 @@ def _self_compare(index: int) -> Cost:
         factor = 2.0
         if elements and isinstance(elements[0], str | bytes):
             factor += _PER_CHARACTER
-        return _allocating(factor, len(elements) ** 2)
+        return _compute_allocation_cost(factor, len(elements) ** 2)
 
     return cost
 
 
-def _sets(factor: int) -> Cost:
+def _build_set_comparison_cost(factor: int) -> Cost:
     return lambda values, result: 1 + size(values[0]) * size(values[1]) * factor
 
 
-def _first(values: Values, result: object) -> int:
+def _compute_first_argument_cost(values: Values, result: object) -> int:
     return ceil(_size_inside(values[0]) * _PER_CHARACTER)
 
 
-def _both(values: Values, result: object) -> int:
+def _compute_both_arguments_cost(values: Values, result: object) -> int:
     return ceil((_size_inside(values[0]) + _size_inside(values[1])) * _PER_CHARACTER)
 
 
-def _contains(values: Values, result: object) -> int:
+def _compute_substring_cost(values: Values, result: object) -> int:
     text, part = (ceil(_size_inside(value) * _PER_CHARACTER) for value in values)
     return text * part
 
@@ -162,28 +165,33 @@ def _contains(values: Values, result: object) -> int:
 _COMPARISONS = ("less", "less_equals", "greater", "greater_equals")
 # By overload: cel-go's extensions come before the functions above ...
 _TRACKED: dict[str, Cost] = {
-    **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _new_list),
-    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
-    "list_distinct": _self_compare(0),
-    "list_sets_contains_list": _sets(1),
-    "list_sets_intersects_list": _sets(1),
-    "list_sets_equivalent_list": _sets(2),
+    **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _compute_new_list_cost),
+    **dict.fromkeys(("list_flatten", "list_flatten_int"), _compute_flatten_cost),
+    "list_distinct": _build_self_comparison_cost(0),
+    "list_sets_contains_list": _build_set_comparison_cost(1),
+    "list_sets_intersects_list": _build_set_comparison_cost(1),
+    "list_sets_equivalent_list": _build_set_comparison_cost(2),
 }
 # ... and its core after them.
 _BY_OVERLOAD: dict[str, Cost] = {
     **dict.fromkeys(
         ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "string_format"),
-        _first,
+        _compute_first_argument_cost,
     ),
-    "strings_quote": _first,
+    "strings_quote": _compute_first_argument_cost,
     "in_list": lambda values, result: _size_inside(values[1]),
-    **dict.fromkeys((f"{name}_{kind}" for name in _COMPARISONS for kind in ("string", "bytes")), _smaller),
-    "equals": _equality,
-    "not_equals": _smaller,
-    "add_string": _both,
-    "add_bytes": _both,
-    "matches_string": lambda values, result: _pattern(_size_inside(values[0]), _size_inside(values[1])),
-    "contains_string": _contains,
+    **dict.fromkeys(
+        (f"{name}_{kind}" for name in _COMPARISONS for kind in ("string", "bytes")),
+        _compute_smaller_size_cost,
+    ),
+    "equals": _compute_equality_cost,
+    "not_equals": _compute_smaller_size_cost,
+    "add_string": _compute_both_arguments_cost,
+    "add_bytes": _compute_both_arguments_cost,
+    "matches_string": lambda values, result: _compute_regex_cost(
+        _size_inside(values[0]), _size_inside(values[1])
+    ),
+    "contains_string": _compute_substring_cost,
 }
 
 
@@ -194,18 +202,18 @@ def can_crash(overload: str) -> bool:
     )
 
 
-def cost_of(function: str, overload: str) -> Cost:
+def find_cost_function(function: str, overload: str) -> Cost:
     """Return the cost function of a call of this overload (empty: chosen by the values)."""
     if overload in _TRACKED:
         return _TRACKED[overload]
     if overload.endswith("_sort"):
-        return _self_compare(0)
+        return _build_self_comparison_cost(0)
     if overload.endswith("_sortByAssociatedKeys"):
-        return _self_compare(1)
+        return _build_self_comparison_cost(1)
     if function == "ip":
-        return _NOMINAL if overload == "cidr_ip" else _once(1)
+        return _NOMINAL if overload == "cidr_ip" else _build_reading_cost(1)
     if function in ("containsIP", "containsCIDR"):
-        cost = _contains_ip if function == "containsIP" else _contains_cidr
+        cost = _compute_contains_ip_cost if function == "containsIP" else _compute_contains_cidr_cost
         if overload.endswith("_string"):
             return lambda values, result: cost(values, result) + ceil(size(values[1]) * _PER_CHARACTER)
         return cost

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gangplan.cel.errors import CompileError, Issue
-from gangplan.cel.lexer import Token, tokens
+from gangplan.cel.lexer import Token, split_tokens
 
 # How deep a rule of the grammar may nest, and how deep the tree may be (cel-go parser.go: maxRecursionDepth).
-DEEPEST = 250
+MAX_NESTING_DEPTH = 250
 
 
 class Cursor:
@@ -15,7 +15,7 @@ class Cursor:
     def __init__(self, text: str, minor: int) -> None:
         self.text = text
         self.minor = minor
-        self.tokens = tokens(text)
+        self.tokens = split_tokens(text)
         self.at = 0
         self.open = {"expr": 0, "relation": 0, "calc": 0, "member": 0}
 
@@ -80,5 +80,5 @@ class Cursor:
     def enter(self, rule: str) -> None:
         """Count one more open rule. Raises `CompileError` if it nests too deep."""
         self.open[rule] += 1
-        if self.open[rule] > DEEPEST:
-            raise self.error(0, f"expression recursion limit exceeded: {DEEPEST}")
+        if self.open[rule] > MAX_NESTING_DEPTH:
+            raise self.error(0, f"expression recursion limit exceeded: {MAX_NESTING_DEPTH}")

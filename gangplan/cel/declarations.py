@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from gangplan.cel.types import DURATION, TIMESTAMP, Parameter, Type, list_of, map_of, type_of
+from gangplan.cel.types import DURATION, TIMESTAMP, Parameter, Type, list_of, map_of, metatype_of
 from gangplan.records import dataclass
 
 # The first and last minor of functions.txt: older servers lack the environment, newer ones are not covered.
@@ -31,7 +31,7 @@ class Overload:
 
 
 @cache
-def _lines() -> dict[str, list[str]]:
+def _read_function_table() -> dict[str, list[str]]:
     """Return the lines of the table by function."""
     found: dict[str, list[str]] = {}
     for line in Path(__file__).with_name("functions.txt").read_text(encoding="utf-8").splitlines():
@@ -41,11 +41,11 @@ def _lines() -> dict[str, list[str]]:
 
 
 @cache
-def _overloads(function: str) -> tuple[Overload, ...]:
-    return tuple(_overload(line) for line in _lines().get(function, ()))
+def _list_function_overloads(function: str) -> tuple[Overload, ...]:
+    return tuple(_parse_overload_line(line) for line in _read_function_table().get(function, ()))
 
 
-def _overload(line: str) -> Overload:
+def _parse_overload_line(line: str) -> Overload:
     match = _LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"functions.txt: {line}")
@@ -57,13 +57,13 @@ def _overload(line: str) -> Overload:
 
 def read_type(text: str) -> Type:
     """Parse a type from its written form, `map(string, list(<T>))`. Raises ValueError for anything else."""
-    found, rest = _read(text.strip())
+    found, rest = _parse_type_prefix(text.strip())
     if rest:
         raise ValueError(f"not a type: {text}")
     return found
 
 
-def _read(text: str) -> tuple[Type, str]:
+def _parse_type_prefix(text: str) -> tuple[Type, str]:
     match = _NAME.match(text)
     if match is None:
         raise ValueError(f"not a type: {text}")
@@ -73,28 +73,32 @@ def _read(text: str) -> tuple[Type, str]:
     inner: list[Type] = []
     if rest.startswith("("):
         while rest[0] in "(,":
-            argument, rest = _read(rest[1:].lstrip())
+            argument, rest = _parse_type_prefix(rest[1:].lstrip())
             inner.append(argument)
         rest = rest[1:]
     return Type(name, tuple(inner)), rest
 
 
 @cache
-def overloads(function: str, minor: int) -> tuple[Overload, ...]:
+def find_overloads(function: str, minor: int) -> tuple[Overload, ...]:
     """Return the overloads of a function on a server of Kubernetes 1.`minor`; empty if it has no such
     function."""
-    return tuple(overload for overload in _overloads(function) if overload.since <= minor <= overload.until)
+    return tuple(
+        overload
+        for overload in _list_function_overloads(function)
+        if overload.since <= minor <= overload.until
+    )
 
 
 @cache
 def functions(minor: int) -> frozenset[str]:
     """Return all names of functions of Kubernetes 1.`minor`, including operators (`_+_`) and internals."""
-    return frozenset(name for name in _lines() if overloads(name, minor))
+    return frozenset(name for name in _read_function_table() if find_overloads(name, minor))
 
 
 def since(function: str) -> int | None:
     """Return the first minor of Kubernetes that has a function, or None."""
-    known = _overloads(function)
+    known = _list_function_overloads(function)
     return min(overload.since for overload in known) if known else None
 
 
@@ -105,12 +109,12 @@ _SINCE = {"optional_type": 28, "net.IP": 30, "net.CIDR": 30}
 
 
 @cache
-def type_names(minor: int) -> dict[str, Type]:
+def list_type_names(minor: int) -> dict[str, Type]:
     """Return the names of types with the static types that they have as values: `int` is of type
     `type(int)`."""
-    found = {name: type_of(Type(name)) for name in _SIMPLE}
-    found["list"] = type_of(list_of(_DYN))
-    found["map"] = type_of(map_of(_DYN, _DYN))
-    found |= {kind.name: type_of(kind) for kind in (DURATION, TIMESTAMP)}
-    found |= {name: type_of(Type(name)) for name, first in _SINCE.items() if minor >= first}
+    found = {name: metatype_of(Type(name)) for name in _SIMPLE}
+    found["list"] = metatype_of(list_of(_DYN))
+    found["map"] = metatype_of(map_of(_DYN, _DYN))
+    found |= {kind.name: metatype_of(kind) for kind in (DURATION, TIMESTAMP)}
+    found |= {name: metatype_of(Type(name)) for name, first in _SINCE.items() if minor >= first}
     return found

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from gangplan.cel.checked import Checked
 from gangplan.cel.declarations import FIRST_MINOR, LAST_MINOR
-from gangplan.cel.program import Program, program_of
+from gangplan.cel.program import CelProgram, build_program
 from gangplan.cel.types import Type
 
 # Parentheses nested as deep as the API server allows (250) take nine frames each; Python's default is 1000.
@@ -44,24 +44,24 @@ class Environment:
         """Return the checked tree of an expression. Raises `CompileError` if the API server would
         refuse it."""
         # Imported here, because a command whose programs are all cached (kept.py) parses nothing.
-        from gangplan.cel.checker import check
-        from gangplan.cel.parser import parse
-        from gangplan.cel.validators import validate
+        from gangplan.cel.checker import check_types
+        from gangplan.cel.parser import parse_expression
+        from gangplan.cel.validators import check_constants
 
-        with _room():
-            checked = check(parse(text, self.minor), text, self.variables, self.minor)
-            validate(checked, text, self.minor)
+        with _raise_recursion_limit():
+            checked = check_types(parse_expression(text, self.minor), text, self.variables, self.minor)
+            check_constants(checked, text, self.minor)
             return checked
 
-    def compile(self, text: str) -> Program:
+    def compile(self, text: str) -> CelProgram:
         """Compile an expression to a program. Raises `CompileError` if the API server would refuse it."""
         checked = self.check(text)
-        with _room():
-            return program_of(text, checked)
+        with _raise_recursion_limit():
+            return build_program(text, checked)
 
 
 @contextmanager
-def _room() -> Iterator[None]:
+def _raise_recursion_limit() -> Iterator[None]:
     """Allow enough frames for the deepest tree."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _FRAMES))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
-from gangplan.cel.ast import Call, ListNode, Literal, MapNode, Node
+from gangplan.cel.ast import AstNode, Call, ListNode, Literal, MapNode
 from gangplan.cel.checked import Checked
 from gangplan.cel.errors import Issue
 from gangplan.cel.types import DYN
-from gangplan.cel.unify import kind
+from gangplan.cel.unify import type_kind_of
 
 _DURATION, _TIMESTAMP = "google.protobuf.Duration", "google.protobuf.Timestamp"
 _TEXT = frozenset(
@@ -57,7 +57,7 @@ _PARSING, _FORMATTING = "could not parse formatting clause", "error during forma
 class _WrongError(Exception):
     """An invalid clause, or one that does not fit its argument (`node`)."""
 
-    def __init__(self, message: str, node: Node | None = None) -> None:
+    def __init__(self, message: str, node: AstNode | None = None) -> None:
         super().__init__(message)
         self.node = node
 
@@ -72,7 +72,7 @@ def check_format(call: Call, checked: Checked) -> list[Issue]:
         return []
     given = arguments.elements
     try:
-        used = _check(target.value, given, checked)
+        used = _check_format_clauses(target.value, given, checked)
     except _WrongError as error:
         return [Issue((error.node or call).offset, str(error))]
     if len(given) > used:
@@ -81,7 +81,7 @@ def check_format(call: Call, checked: Checked) -> list[Issue]:
     return []
 
 
-def _check(text: str, given: tuple[Node, ...], checked: Checked) -> int:
+def _check_format_clauses(text: str, given: tuple[AstNode, ...], checked: Checked) -> int:
     """Return how many arguments the clauses of the text use."""
     used = at = 0
     while (at := text.find("%", at)) >= 0:
@@ -92,13 +92,13 @@ def _check(text: str, given: tuple[Node, ...], checked: Checked) -> int:
             raise _WrongError("unexpected end of string")
         if used >= len(given):
             raise _WrongError(f"index {used} out of range")
-        letter, at = _clause(text, at + 1)
-        _fits(letter, given[used], checked)
+        letter, at = _parse_format_clause(text, at + 1)
+        _check_clause_argument(letter, given[used], checked)
         used += 1
     return used
 
 
-def _clause(text: str, at: int) -> tuple[str, int]:
+def _parse_format_clause(text: str, at: int) -> tuple[str, int]:
     """Return the letter of the clause that begins here, and the position after it."""
     precision = _PRECISION.match(text, at)
     if precision is not None:
@@ -117,23 +117,25 @@ def _clause(text: str, at: int) -> tuple[str, int]:
     return letter, at + 1
 
 
-def _fits(letter: str, node: Node, checked: Checked) -> None:
+def _check_clause_argument(letter: str, node: AstNode, checked: Checked) -> None:
     kinds, complaint = _CLAUSES[letter.lower()] if letter == "X" else _CLAUSES[letter]
-    bad = _unfit(node, kinds, checked, is_deep=letter == "s")
+    bad = _find_wrongly_typed_node(node, kinds, checked, is_deep=letter == "s")
     if bad is not None:
         name = checked.types[bad.id].name
         raise _WrongError(f"{_FORMATTING}: {complaint}, was given {name}", bad)
 
 
-def _unfit(node: Node, kinds: frozenset[str], checked: Checked, *, is_deep: bool) -> Node | None:
+def _find_wrongly_typed_node(
+    node: AstNode, kinds: frozenset[str], checked: Checked, *, is_deep: bool
+) -> AstNode | None:
     """Return the node whose type the clause does not accept; `%s` also looks into written lists and maps."""
     type_ = checked.types[node.id]
-    if type_ != DYN and kind(type_) not in kinds:
+    if type_ != DYN and type_kind_of(type_) not in kinds:
         return node
-    parts: tuple[Node, ...] = ()
+    parts: tuple[AstNode, ...] = ()
     if is_deep and isinstance(node, ListNode):
         parts = node.elements
     elif is_deep and isinstance(node, MapNode):
         parts = tuple(part for entry in node.entries for part in (entry.key, entry.value))
-    found = (_unfit(part, kinds, checked, is_deep=True) for part in parts)
+    found = (_find_wrongly_typed_node(part, kinds, checked, is_deep=True) for part in parts)
     return next((bad for bad in found if bad is not None), None)

@@ -7,10 +7,10 @@ from typing import Any
 
 from gangplan.cel.cost import CrashError
 from gangplan.cel.errors import EvalError, UnknownError
-from gangplan.cel.values import go_name
+from gangplan.cel.values import go_type_of
 
 Frame = list[Any]
-FAILED = (EvalError, UnknownError)
+EVALUATION_FAILURES = (EvalError, UnknownError)
 
 
 class MissingVariable:
@@ -19,10 +19,10 @@ class MissingVariable:
     __slots__ = ()
 
 
-MISSING = MissingVariable()
+MISSING_VARIABLE = MissingVariable()
 
 
-def entries(values: Any, *, two: bool) -> Iterator[tuple[Any, Any]]:
+def iterate_range(values: Any, *, two: bool) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over what a loop goes through: elements or keys alone, or positions and keys with
     values."""
     if isinstance(values, Mapping):
@@ -30,8 +30,8 @@ def entries(values: Any, *, two: bool) -> Iterator[tuple[Any, Any]]:
     if isinstance(values, list | tuple):
         return iter(enumerate(values)) if two else ((value, None) for value in values)
     if two:
-        raise EvalError(f"unsupported comprehension range type: {go_name(values)}")
-    raise EvalError(f"got '{go_name(values)}', expected iterable type")
+        raise EvalError(f"unsupported comprehension range type: {go_type_of(values)}")
+    raise EvalError(f"got '{go_type_of(values)}', expected iterable type")
 
 
 def is_member(value: Any, members: frozenset[tuple[type, object]]) -> bool:

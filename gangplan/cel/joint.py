@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gangplan.cel.questions import (
-    END,
-    MOST_NODES,
+    MAX_TREE_NODES,
+    PATH_END,
     SILENT,
-    Answer,
-    Node,
+    AskNode,
+    NodeAnswer,
+    PathValues,
+    QuestionNode,
     QuestionTree,
-    Spread,
-    Take,
-    Test,
-    Values,
-    answered,
+    SpreadNode,
+    TakeNode,
+    answer_question,
 )
 
 # The place of a value: a given value by its number, or a field, entry or key of another place.
@@ -37,14 +37,14 @@ class _Numbers:
         self.of = of
         self.count = len(of)
 
-    def add(self, question: Question, answer: Answer) -> None:
+    def add(self, question: Question, answer: NodeAnswer) -> None:
         """Number the values that an answer adds."""
-        for place in _new(question, answer):
+        for place in _list_answer_places(question, answer):
             self.of[place] = self.count
             self.count += 1
 
 
-class Joined(Node):
+class Joined(QuestionNode):
     """The end of joined paths: the end of each tree's path, None for trees that are left out.
 
     `open` are the numbers of the trees whose end is not silent.
@@ -52,8 +52,8 @@ class Joined(Node):
 
     __slots__ = ("ends", "open")
 
-    def __init__(self, ends: tuple[Node | None, ...]) -> None:
-        super().__init__(END)
+    def __init__(self, ends: tuple[QuestionNode | None, ...]) -> None:
+        super().__init__(PATH_END)
         self.ends = ends
         self.open = tuple(number for number, end in enumerate(ends) if end is not SILENT)
 
@@ -72,7 +72,7 @@ class JointTree(QuestionTree):
         super().__init__()
         self.alone = alone
         # The question of each node, with places instead of numbers.
-        self._places: dict[Node, Question] = {}
+        self._places: dict[QuestionNode, Question] = {}
 
     def joined(self, given: Sequence[Any]) -> Joined | None:
         """Return the ends of an object's paths, or None where they are unknown."""
@@ -81,35 +81,39 @@ class JointTree(QuestionTree):
 
     def join(self, trees: Sequence[QuestionTree], given: Sequence[Any]) -> bool:
         """Add an object's paths through the trees; return False if one of them has no known end."""
-        wanted: dict[Question, tuple[Node, Answer]] = {}
-        ends: list[Node | None] = []
+        wanted: dict[Question, tuple[QuestionNode, NodeAnswer]] = {}
+        ends: list[QuestionNode | None] = []
         for number, tree in enumerate(trees):
             if number in self.alone:
                 ends.append(None)
                 continue
             way = tree.followed(given)
-            if way is None or self.count >= MOST_NODES:
+            if way is None or self.count >= MAX_TREE_NODES:
                 return False
-            wanted |= {question: (node, answer) for question, node, answer in _placed(way[0], given)}
+            wanted |= {
+                question: (node, answer) for question, node, answer in _list_placed_questions(way[0], given)
+            }
             ends.append(way[1])
         return self._add(wanted, Joined(tuple(ends)), list(given))
 
-    def _add(self, wanted: dict[Question, tuple[Node, Answer]], leaf: Joined, values: Values) -> bool:
+    def _add(
+        self, wanted: dict[Question, tuple[QuestionNode, NodeAnswer]], leaf: Joined, values: PathValues
+    ) -> bool:
         """Follow the existing nodes in their order, and add the questions that they did not ask."""
         numbers = _Numbers({(number,): number for number in range(len(values))})
         branches = self.first
-        answer: Answer = None
+        answer: NodeAnswer = None
         while (node := branches.get(answer)) is not None:
-            if node.kind == END:
+            if node.kind == PATH_END:
                 return True
             question = self._places[node]
-            branches, answer = node.branches, answered(node, values)
+            branches, answer = node.branches, answer_question(node, values)
             if answer is None:
                 return False
             wanted.pop(question, None)
             numbers.add(question, answer)
-        for question, (one, reply) in _ordered(wanted):
-            node = _made(one, question, numbers)
+        for question, (one, reply) in _sort_path_questions(wanted):
+            node = _renumber_question_node(one, question, numbers)
             self._places[node] = question
             self.add(branches, answer, node)
             branches, answer = node.branches, reply
@@ -118,29 +122,29 @@ class JointTree(QuestionTree):
         return True
 
 
-def restless(trees: Sequence[QuestionTree]) -> frozenset[int]:
+def find_unjoinable_trees(trees: Sequence[QuestionTree]) -> frozenset[int]:
     """Return the numbers of trees with too many paths to be joined."""
     return frozenset(number for number, tree in enumerate(trees) if tree.ways > MOST_WAYS)
 
 
-def _placed(
-    steps: list[tuple[Node, Answer]], given: Sequence[Any]
-) -> Iterator[tuple[Question, Node, Answer]]:
+def _list_placed_questions(
+    steps: list[tuple[QuestionNode, NodeAnswer]], given: Sequence[Any]
+) -> Iterator[tuple[Question, QuestionNode, NodeAnswer]]:
     """Yield the questions of a path, with places instead of numbers."""
     places: list[Place] = [(number,) for number in range(len(given))]
     for node, answer in steps:
-        if isinstance(node, Test):
+        if isinstance(node, AskNode):
             question: Question = ("test", node, tuple(places[source] for source in node.sources))
-        elif isinstance(node, Take):
+        elif isinstance(node, TakeNode):
             question = ("take", places[node.source], node.key)
         else:
-            assert isinstance(node, Spread)
+            assert isinstance(node, SpreadNode)
             question = ("spread", places[node.source])
         yield question, node, answer
-        places += _new(question, answer)
+        places += _list_answer_places(question, answer)
 
 
-def _new(question: Question, answer: Answer) -> list[Place]:
+def _list_answer_places(question: Question, answer: NodeAnswer) -> list[Place]:
     """Return the places of the values that an answer adds."""
     kind, place = question[0], question[1]
     if kind == "take":
@@ -150,7 +154,9 @@ def _new(question: Question, answer: Answer) -> list[Place]:
     return []
 
 
-def _ordered(wanted: dict[Question, tuple[Node, Answer]]) -> list[tuple[Question, tuple[Node, Answer]]]:
+def _sort_path_questions(
+    wanted: dict[Question, tuple[QuestionNode, NodeAnswer]],
+) -> list[tuple[Question, tuple[QuestionNode, NodeAnswer]]]:
     """Return questions in order: tests after everything that they ask about, and tests of one value
     together."""
     first = [one for one in wanted.items() if one[0][0] != "test"]
@@ -158,23 +164,23 @@ def _ordered(wanted: dict[Question, tuple[Node, Answer]]) -> list[tuple[Question
     return [*first, *sorted(tests, key=lambda one: repr(one[0][2]))]
 
 
-def _made(node: Node, question: Question, numbers: _Numbers) -> Node:
+def _renumber_question_node(node: QuestionNode, question: Question, numbers: _Numbers) -> QuestionNode:
     """Return the same question with the numbers of this tree."""
-    if isinstance(node, Take):
-        return Take(numbers.of[question[1]], node.key)
-    if isinstance(node, Spread):
-        return Spread(numbers.of[question[1]])
-    assert isinstance(node, Test)
+    if isinstance(node, TakeNode):
+        return TakeNode(numbers.of[question[1]], node.key)
+    if isinstance(node, SpreadNode):
+        return SpreadNode(numbers.of[question[1]])
+    assert isinstance(node, AskNode)
     own = tuple(numbers.of[place] for place in question[2])
     if own == node.sources:
-        return Test(own, node.ask)
+        return AskNode(own, node.ask)
     ask, theirs = node.ask, node.sources
     most = max(theirs, default=-1) + 1
 
-    def translated(values: Values) -> Answer:
-        mine: Values = [None] * most
+    def translated(values: PathValues) -> NodeAnswer:
+        mine: PathValues = [None] * most
         for number, source in zip(theirs, own, strict=True):
             mine[number] = values[source]
         return ask(mine)
 
-    return Test(own, translated)
+    return AskNode(own, translated)

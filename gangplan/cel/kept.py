@@ -21,10 +21,10 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
-from gangplan.cel.ast import MapEntry, Node
+from gangplan.cel.ast import AstNode, MapEntry
 from gangplan.cel.checked import Checked
 from gangplan.cel.environment import Environment
-from gangplan.cel.program import Program
+from gangplan.cel.program import CelProgram
 from gangplan.cel.types import Type
 from gangplan.records import dataclass
 
@@ -46,7 +46,7 @@ class KeptPrograms:
 
     def __init__(self, name: str) -> None:
         folder = Path(cache_from_source(str(_ENGINE / "kept.py"))).parent
-        self._file = folder / f"{name}.{_engine()}.{sys.implementation.cache_tag}"
+        self._file = folder / f"{name}.{_compute_engine_fingerprint()}.{sys.implementation.cache_tag}"
         self._entries: dict[str, _Entry] = {}
         self._is_new = False
         with contextlib.suppress(Exception):  # a damaged file breaks pickle in many ways
@@ -54,7 +54,7 @@ class KeptPrograms:
             if all(isinstance(one, _Entry) for one in entries.values()):
                 self._entries = entries
 
-    def compile(self, environment: Environment, text: str, composed: Mapping[str, Type]) -> Program:
+    def compile(self, environment: Environment, text: str, composed: Mapping[str, Type]) -> CelProgram:
         """Return a program from the cache, or compile it, to be cached by `save`. Raises `CompileError`.
 
         `composed` are the types of the environment's variables whose contents vary.
@@ -63,9 +63,9 @@ class KeptPrograms:
         key = "\n".join((str(environment.minor), *environment.variables, "", *types, "", text))
         entry = self._entries.get(key)
         if entry is not None:
-            return Program(text, entry.type, entry.may_crash, lambda: _loaded(entry.checked))
+            return CelProgram(text, entry.type, entry.may_crash, lambda: _unpickle_checked_cel(entry.checked))
         program = environment.compile(text)
-        self._entries[key] = _Entry(program.type, program.may_crash, _dumped(program.checked))
+        self._entries[key] = _Entry(program.type, program.may_crash, _pickle_kept_value(program.checked))
         self._is_new = True
         return program
 
@@ -77,12 +77,12 @@ class KeptPrograms:
         with contextlib.suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as file:
-                file.write(_dumped(self._entries))
+                file.write(_pickle_kept_value(self._entries))
             os.replace(file.name, self._file)
 
 
 @cache
-def _engine() -> str:
+def _compute_engine_fingerprint() -> str:
     """Return what identifies this engine: its files by size and time, as Python does for compiled modules."""
     told = []
     for folder in (_ENGINE, _ENGINE / "library"):
@@ -96,17 +96,17 @@ class _Pickler(pickle.Pickler):
     """A pickler of records by their constructors, which takes half the time of pickling their states."""
 
     def reducer_override(self, one: Any) -> Any:
-        if isinstance(one, (Node, MapEntry, Type, Checked, _Entry)):
+        if isinstance(one, (AstNode, MapEntry, Type, Checked, _Entry)):
             return type(one), tuple(getattr(one, name) for name in type(one).__match_args__)
         return NotImplemented
 
 
-def _dumped(value: Any) -> bytes:
+def _pickle_kept_value(value: Any) -> bytes:
     file = io.BytesIO()
     _Pickler(file, protocol=5).dump(value)
     return file.getvalue()
 
 
-def _loaded(data: bytes) -> Checked:
+def _unpickle_checked_cel(data: bytes) -> Checked:
     found: Checked = pickle.loads(data)
     return found

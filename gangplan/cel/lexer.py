@@ -40,11 +40,11 @@ _TOKENS = "|".join(
     )
 )
 _WORDS = frozenset(("in", "true", "false", "null"))
-END = "<EOF>"
+END_TOKEN = "<EOF>"
 
 # Names that the grammar reads as names but the parser refuses as variables and functions.
 _KEPT = "as break const continue else for function if import let loop package namespace return var void while"
-RESERVED = frozenset((*_KEPT.split(), "false", "in", "null", "true"))
+CEL_RESERVED_WORDS = frozenset((*_KEPT.split(), "false", "in", "null", "true"))
 
 
 class Token(NamedTuple):
@@ -56,11 +56,11 @@ class Token(NamedTuple):
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
+def _compile_token_pattern() -> re.Pattern[str]:
     return re.compile(_TOKENS, re.DOTALL)
 
 
-def tokens(text: str) -> list[Token]:
+def split_tokens(text: str) -> list[Token]:
     """Return the tokens of an expression, an END token last; spaces and comments are left out.
 
     Raises `CompileError` for a text that is too long, or has something that is not a token.
@@ -69,22 +69,22 @@ def tokens(text: str) -> list[Token]:
         message = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST}"
         raise CompileError(text, (Issue(0, message),))
     found = []
-    match_at = _pattern().match
+    match_at = _compile_token_pattern().match
     offset = 0
     while offset < len(text):
         match = match_at(text, offset)
         if match is None:
-            raise CompileError(text, (Issue(offset, _unreadable(text, offset)),))
+            raise CompileError(text, (Issue(offset, _describe_token_error(text, offset)),))
         kind = match.lastgroup
         if kind != "space":
             word = match.group()
             found.append(Token(word if kind == "sign" or word in _WORDS else str(kind), word, offset))
         offset = match.end()
-    found.append(Token(END, END, len(text)))
+    found.append(Token(END_TOKEN, END_TOKEN, len(text)))
     return found
 
 
-def _unreadable(text: str, offset: int) -> str:
+def _describe_token_error(text: str, offset: int) -> str:
     """Return what is wrong where no token begins: most often a quote that is never closed."""
     rest = text[offset:]
     shown = rest if rest[0] in "\"'" else rest[0]

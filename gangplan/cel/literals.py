@@ -32,7 +32,7 @@ class LiteralError(ValueError):
 def integer(word: str) -> int:
     """Parse a signed 64-bit integer: `12`, `-0x1F`."""
     sign, digits = (-1, word[1:]) if word.startswith("-") else (1, word)
-    value = sign * _whole(digits)
+    value = sign * _parse_integer_digits(digits)
     if not -(2**63) <= value < 2**63:
         raise LiteralError("invalid int literal")
     return value
@@ -40,13 +40,13 @@ def integer(word: str) -> int:
 
 def unsigned(word: str) -> Uint:
     """Parse an unsigned 64-bit integer: `12u`, `0x1Fu`."""
-    value = _whole(word[:-1])
+    value = _parse_integer_digits(word[:-1])
     if value >= 2**64:
         raise LiteralError("invalid uint literal")
     return Uint(value)
 
 
-def _whole(digits: str) -> int:
+def _parse_integer_digits(digits: str) -> int:
     """Parse digits; Python's int() alone refuses more than 4300."""
     if digits.startswith("0x"):
         return int(digits[2:], 16)
@@ -63,21 +63,28 @@ def floating(word: str) -> float:
 
 def string(word: str) -> str:
     """Parse a string in any of its eight quotings."""
-    body, is_raw = _unquoted(word)
-    return body if is_raw or "\\" not in body else "".join(chr(code) for code, _ in _characters(body, False))
+    body, is_raw = _strip_literal_quotes(word)
+    return (
+        body
+        if is_raw or "\\" not in body
+        else "".join(chr(code) for code, _ in _decode_literal_escapes(body, False))
+    )
 
 
 def octets(word: str) -> bytes:
     """Parse a bytes constant with its `b`: octal and hex escapes are bytes, other characters are encoded in
     UTF-8."""
-    body, is_raw = _unquoted(word[1:])
+    body, is_raw = _strip_literal_quotes(word[1:])
     if is_raw or "\\" not in body:
         return body.encode()
-    parts = (bytes((code,)) if is_byte else chr(code).encode() for code, is_byte in _characters(body, True))
+    parts = (
+        bytes((code,)) if is_byte else chr(code).encode()
+        for code, is_byte in _decode_literal_escapes(body, True)
+    )
     return b"".join(parts)
 
 
-def _unquoted(word: str) -> tuple[str, bool]:
+def _strip_literal_quotes(word: str) -> tuple[str, bool]:
     """Return the text between the quotes, with line ends as newlines, and whether backslashes are literal."""
     word = word.replace("\r\n", "\n").replace("\r", "\n")
     is_raw = word[0] in "rR"
@@ -87,7 +94,7 @@ def _unquoted(word: str) -> tuple[str, bool]:
     return word[quotes:-quotes], is_raw
 
 
-def _characters(body: str, is_bytes: bool) -> list[tuple[int, bool]]:
+def _decode_literal_escapes(body: str, is_bytes: bool) -> list[tuple[int, bool]]:
     """Return code points, each with whether it is a single byte."""
     found = []
     at = 0
@@ -113,11 +120,11 @@ def _characters(body: str, is_bytes: bool) -> list[tuple[int, bool]]:
 
 
 # The readers of tokens by kind, and the words that are constants.
-READERS: dict[str, Callable[[str], object]] = {
+LITERAL_READERS: dict[str, Callable[[str], object]] = {
     "NUM_INT": integer,
     "NUM_UINT": unsigned,
     "NUM_FLOAT": floating,
     "STRING": string,
     "BYTES": octets,
 }
-WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
+LITERAL_WORDS: dict[str, object] = {"true": True, "false": False, "null": None}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.cel.closures import Build, Closure, measured
-from gangplan.cel.frame import FAILED, Frame, entries
+from gangplan.cel.closures import BuildStep, Closure, build_measured
+from gangplan.cel.frame import EVALUATION_FAILURES, Frame, iterate_range
 from gangplan.cel.plan import (
     CallPlan,
     Conditional,
@@ -17,30 +17,35 @@ from gangplan.cel.plan import (
     Fold,
     Logic,
     NewList,
-    Plan,
+    PlanStep,
     Relative,
     Variable,
 )
 
 
-def build_fold(plan: Fold, build: Build) -> Closure:
+def build_fold(plan: Fold, build: BuildStep) -> Closure:
     """Build the closure of a loop."""
-    shape = _binding(plan, build) or _quantifier(plan, build) or _one(plan, build) or _mapping(plan, build)
+    shape = (
+        _build_binding_closure(plan, build)
+        or _build_quantifier_loop(plan, build)
+        or _build_exists_one_loop(plan, build)
+        or _build_mapping_loop(plan, build)
+    )
     if shape is None:
-        return measured(plan)
-    slow = measured(plan)
+        return build_measured(plan)
+    slow = build_measured(plan)
     quick = shape
 
     def run(frame: Frame) -> Any:
         try:
             return quick(frame)
-        except FAILED:
+        except EVALUATION_FAILURES:
             return slow(frame)
 
     return run
 
 
-def _binding(plan: Fold, build: Build) -> Closure | None:
+def _build_binding_closure(plan: Fold, build: BuildStep) -> Closure | None:
     """Build `optMap` or `sortBy`, which are not loops: the accumulator is a variable."""
     if not _is_constant(plan.range, []) or not _is_constant(plan.condition, False):
         return None
@@ -53,17 +58,17 @@ def _binding(plan: Fold, build: Build) -> Closure | None:
     return run
 
 
-def _quantifier(plan: Fold, build: Build) -> Closure | None:
+def _build_quantifier_loop(plan: Fold, build: BuildStep) -> Closure | None:
     """Build `all` or `exists`."""
     step = plan.step
-    if not isinstance(step, Logic) or len(step.terms) != 2 or not _reads(plan, step.terms[0]):
+    if not isinstance(step, Logic) or len(step.terms) != 2 or not _is_loop_accumulator(plan, step.terms[0]):
         return None
-    if not _reads(plan, plan.result) or not _is_constant(plan.initial, not step.absorbing):
+    if not _is_loop_accumulator(plan, plan.result) or not _is_constant(plan.initial, not step.absorbing):
         return None
     if not isinstance(plan.condition, CallPlan) or plan.condition.function != "@not_strictly_false":
         return None
     source, predicate, absorbing = build(plan.range), build(step.terms[1]), step.absorbing
-    slow, slot, slot2 = measured(plan), plan.slot, plan.slot2
+    slow, slot, slot2 = build_measured(plan), plan.slot, plan.slot2
 
     def run(frame: Frame) -> Any:
         values = source(frame)
@@ -75,7 +80,7 @@ def _quantifier(plan: Fold, build: Build) -> Closure | None:
                 if found is not (not absorbing):
                     return slow(frame)
             return not absorbing
-        for one, other in entries(values, two=slot2 >= 0):
+        for one, other in iterate_range(values, two=slot2 >= 0):
             frame[slot] = one
             if slot2 >= 0:
                 frame[slot2] = other
@@ -89,19 +94,23 @@ def _quantifier(plan: Fold, build: Build) -> Closure | None:
     return run
 
 
-def _one(plan: Fold, build: Build) -> Closure | None:
+def _build_exists_one_loop(plan: Fold, build: BuildStep) -> Closure | None:
     """Build `exists_one`."""
     step = plan.step
     if not isinstance(step, Conditional) or not _is_constant(plan.initial, 0):
         return None
-    if not _is_constant(plan.condition, True) or not _reads(plan, step.no) or not _adds(plan, step.yes):
+    if (
+        not _is_constant(plan.condition, True)
+        or not _is_loop_accumulator(plan, step.no)
+        or not _is_accumulator_increment(plan, step.yes)
+    ):
         return None
     source, predicate = build(plan.range), build(step.condition)
-    slow, slot, slot2 = measured(plan), plan.slot, plan.slot2
+    slow, slot, slot2 = build_measured(plan), plan.slot, plan.slot2
 
     def run(frame: Frame) -> Any:
         count = 0
-        for one, other in entries(source(frame), two=slot2 >= 0):
+        for one, other in iterate_range(source(frame), two=slot2 >= 0):
             frame[slot] = one
             if slot2 >= 0:
                 frame[slot2] = other
@@ -115,26 +124,30 @@ def _one(plan: Fold, build: Build) -> Closure | None:
     return run
 
 
-def _mapping(plan: Fold, build: Build) -> Closure | None:
+def _build_mapping_loop(plan: Fold, build: BuildStep) -> Closure | None:
     """Build `map`, `filter` or `transformList`, with or without a condition."""
-    step: Plan = plan.step
-    condition: Plan | None = None
+    step: PlanStep = plan.step
+    condition: PlanStep | None = None
     if isinstance(step, Conditional):
-        if not _reads(plan, step.no) or not isinstance(step.yes, Relative) or step.yes.qualifiers:
+        if (
+            not _is_loop_accumulator(plan, step.no)
+            or not isinstance(step.yes, Relative)
+            or step.yes.qualifiers
+        ):
             return None
         condition, step = step.condition, step.yes.operand
-    element = _appended(plan, step)
+    element = _find_appended_element(plan, step)
     if element is None or not _is_constant(plan.initial, []) or not _is_constant(plan.condition, True):
         return None
-    if not _reads(plan, plan.result):
+    if not _is_loop_accumulator(plan, plan.result):
         return None
     source, value = build(plan.range), build(element)
     predicate = build(condition) if condition is not None else None
-    slow, slot, slot2 = measured(plan), plan.slot, plan.slot2
+    slow, slot, slot2 = build_measured(plan), plan.slot, plan.slot2
 
     def run(frame: Frame) -> Any:
         built: list[Any] = []
-        for one, other in entries(source(frame), two=slot2 >= 0):
+        for one, other in iterate_range(source(frame), two=slot2 >= 0):
             frame[slot] = one
             if slot2 >= 0:
                 frame[slot2] = other
@@ -151,30 +164,34 @@ def _mapping(plan: Fold, build: Build) -> Closure | None:
 # Shapes
 
 
-def _is_constant(plan: Plan, value: object) -> bool:
+def _is_constant(plan: PlanStep, value: object) -> bool:
     return isinstance(plan, Constant) and type(plan.value) is type(value) and plan.value == value
 
 
-def _reads(plan: Fold, step: Plan) -> bool:
+def _is_loop_accumulator(plan: Fold, step: PlanStep) -> bool:
     """Return whether a step is the accumulator."""
     return isinstance(step, Variable) and step.slot == plan.accumulator and not step.qualifiers
 
 
-def _adds(plan: Fold, step: Plan) -> bool:
+def _is_accumulator_increment(plan: Fold, step: PlanStep) -> bool:
     """Return whether a step is the accumulator plus 1, and the result whether it ends as 1."""
     if not isinstance(step, Relative) or step.qualifiers or not isinstance(step.operand, CallPlan):
         return False
     for call, function in ((step.operand, "_+_"), (plan.result, "_==_")):
         if not isinstance(call, CallPlan) or call.function != function:
             return False
-        if not _reads(plan, call.arguments[0]) or not _is_constant(call.arguments[1], 1):
+        if not _is_loop_accumulator(plan, call.arguments[0]) or not _is_constant(call.arguments[1], 1):
             return False
     return True
 
 
-def _appended(plan: Fold, step: Plan) -> Plan | None:
+def _find_appended_element(plan: Fold, step: PlanStep) -> PlanStep | None:
     """Return the element that a step adds to the accumulator."""
-    if not isinstance(step, CallPlan) or step.function != "_+_" or not _reads(plan, step.arguments[0]):
+    if (
+        not isinstance(step, CallPlan)
+        or step.function != "_+_"
+        or not _is_loop_accumulator(plan, step.arguments[0])
+    ):
         return None
     added = step.arguments[1]
     if isinstance(added, NewList) and len(added.elements) == 1 and not added.optional:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gangplan.cel.ast import (
+    AstNode,
     Call,
     Comprehension,
     Ident,
@@ -16,7 +17,6 @@ from gangplan.cel.ast import (
     Literal,
     MapEntry,
     MapNode,
-    Node,
     Select,
     Struct,
 )
@@ -37,7 +37,7 @@ class MacroError(Exception):
         self.issue = Issue(offset, message)
 
 
-class Numbers:
+class NodeIds:
     """The source of node ids, from 1."""
 
     __slots__ = ("last",)
@@ -55,13 +55,13 @@ class Numbers:
 class Macro:
     """One call to expand: its position, its name, its target and its arguments."""
 
-    numbers: Numbers
+    numbers: NodeIds
     offset: int
     name: str
-    target: Node | None
-    arguments: Sequence[Node]
+    target: AstNode | None
+    arguments: Sequence[AstNode]
 
-    def call(self, function: str, *arguments: Node, on: Node | None = None) -> Call:
+    def call(self, function: str, *arguments: AstNode, on: AstNode | None = None) -> Call:
         """Return a call of a function, as a member of `on` if that is given."""
         return Call(self.numbers.next(), self.offset, function, on, arguments)
 
@@ -77,7 +77,7 @@ class Macro:
         """Return the name of the loop's result so far."""
         return self.ident(ACCUMULATOR)
 
-    def list(self, *elements: Node) -> ListNode:
+    def list(self, *elements: AstNode) -> ListNode:
         """Return a list of the elements."""
         return ListNode(self.numbers.next(), self.offset, elements)
 
@@ -85,33 +85,33 @@ class Macro:
         """Return an empty map."""
         return MapNode(self.numbers.next(), self.offset, ())
 
-    def on(self) -> Node:
+    def on(self) -> AstNode:
         """Return the target of a member macro."""
         assert self.target is not None
         return self.target
 
     def loop(
-        self, variables: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node
-    ) -> Node:
+        self, variables: tuple[str, str], initial: AstNode, condition: AstNode, step: AstNode, result: AstNode
+    ) -> AstNode:
         """Return a loop over the target."""
         number, (first, second) = self.numbers.next(), variables
         parts = (ACCUMULATOR, initial, condition, step, result)
         return Comprehension(number, self.offset, self.on(), first, second, *parts, self.name)
 
-    def bind(self, name: str, value: Node, result: Node, unused: Node) -> Node:
+    def bind(self, name: str, value: AstNode, result: AstNode, unused: AstNode) -> AstNode:
         """Return a loop that never runs, which only gives a value a name."""
         number, nothing, never = self.numbers.next(), self.list(), self.value(False)
         parts = (name, value, never, unused, result, self.name)
         return Comprehension(number, self.offset, nothing, _UNUSED, "", *parts)
 
-    def copy(self, node: Node) -> Node:
+    def copy(self, node: AstNode) -> AstNode:
         """Return a copy of a tree with new ids."""
-        return _copy(node, self.numbers)
+        return _copy_ast_node(node, self.numbers)
 
 
-def _copy(node: Node, numbers: Numbers) -> Node:
-    def again(child: Node) -> Node:
-        return _copy(child, numbers)
+def _copy_ast_node(node: AstNode, numbers: NodeIds) -> AstNode:
+    def again(child: AstNode) -> AstNode:
+        return _copy_ast_node(child, numbers)
 
     number, offset = numbers.next(), node.offset
     match node:
@@ -141,7 +141,7 @@ def _copy(node: Node, numbers: Numbers) -> Node:
 # Names of loop variables
 
 
-def _variable(node: Node, complaint: str) -> str:
+def _read_loop_variable(node: AstNode, complaint: str) -> str:
     if not isinstance(node, Ident):
         raise MacroError(node.offset, complaint)
     if node.name in _TAKEN:
@@ -149,93 +149,95 @@ def _variable(node: Node, complaint: str) -> str:
     return node.name
 
 
-def _variables(macro: Macro, count: int, complaint: str) -> tuple[str, str]:
+def _read_loop_variables(macro: Macro, count: int, complaint: str) -> tuple[str, str]:
     """Return the names of one or two loop variables; the second is empty for one."""
     if count == 1:
-        return _variable(macro.arguments[0], complaint), ""
+        return _read_loop_variable(macro.arguments[0], complaint), ""
     for argument in macro.arguments[:2]:
         if not isinstance(argument, Ident):
             raise MacroError(argument.offset, "argument must be a simple name")
     first, second = (str(getattr(argument, "name", "")) for argument in macro.arguments[:2])
     if first == second:
         raise MacroError(macro.arguments[1].offset, f"duplicate variable name: {first}")
-    return _variable(macro.arguments[0], complaint), _variable(macro.arguments[1], complaint)
+    return _read_loop_variable(macro.arguments[0], complaint), _read_loop_variable(
+        macro.arguments[1], complaint
+    )
 
 
 # The macros
 
 
-def _has(macro: Macro) -> Node:
+def _expand_has_macro(macro: Macro) -> AstNode:
     (chosen,) = macro.arguments
     if not isinstance(chosen, Select):
         raise MacroError(chosen.offset, "invalid argument to has() macro")
     return Select(macro.numbers.next(), macro.offset, chosen.operand, chosen.field, True)
 
 
-def _all(macro: Macro) -> Node:
-    variables = _variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+def _expand_all_macro(macro: Macro) -> AstNode:
+    variables = _read_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
     condition = macro.call("@not_strictly_false", macro.accumulator())
     step = macro.call("_&&_", macro.accumulator(), macro.arguments[-1])
     return macro.loop(variables, macro.value(True), condition, step, macro.accumulator())
 
 
-def _exists(macro: Macro) -> Node:
-    variables = _variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+def _expand_exists_macro(macro: Macro) -> AstNode:
+    variables = _read_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
     condition = macro.call("@not_strictly_false", macro.call("!_", macro.accumulator()))
     step = macro.call("_||_", macro.accumulator(), macro.arguments[-1])
     return macro.loop(variables, macro.value(False), condition, step, macro.accumulator())
 
 
-def _exists_one(macro: Macro) -> Node:
-    variables = _variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+def _expand_exists_one_macro(macro: Macro) -> AstNode:
+    variables = _read_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
     more = macro.call("_+_", macro.accumulator(), macro.value(1))
     step = macro.call("_?_:_", macro.arguments[-1], more, macro.accumulator())
     result = macro.call("_==_", macro.accumulator(), macro.value(1))
     return macro.loop(variables, macro.value(0), macro.value(True), step, result)
 
 
-def _filter(macro: Macro) -> Node:
-    variables = _variables(macro, 1, "argument is not an identifier")
+def _expand_filter_macro(macro: Macro) -> AstNode:
+    variables = _read_loop_variables(macro, 1, "argument is not an identifier")
     more = macro.call("_+_", macro.accumulator(), macro.list(macro.arguments[0]))
     step = macro.call("_?_:_", macro.arguments[1], more, macro.accumulator())
     return macro.loop(variables, macro.list(), macro.value(True), step, macro.accumulator())
 
 
-def _list(macro: Macro, count: int) -> Node:
+def _build_list_loop(macro: Macro, count: int) -> AstNode:
     """Return a loop that lists the last argument's values where the argument before it, if any, holds."""
-    variables = _variables(macro, count, "argument is not an identifier")
-    step: Node = macro.call("_+_", macro.accumulator(), macro.list(macro.arguments[-1]))
+    variables = _read_loop_variables(macro, count, "argument is not an identifier")
+    step: AstNode = macro.call("_+_", macro.accumulator(), macro.list(macro.arguments[-1]))
     if len(macro.arguments) == count + 2:
         step = macro.call("_?_:_", macro.arguments[count], step, macro.accumulator())
     return macro.loop(variables, macro.list(), macro.value(True), step, macro.accumulator())
 
 
-def _map(macro: Macro) -> Node:
-    return _list(macro, 1)
+def _expand_map_macro(macro: Macro) -> AstNode:
+    return _build_list_loop(macro, 1)
 
 
-def _transform_list(macro: Macro) -> Node:
-    return _list(macro, 2)
+def _transform_list(macro: Macro) -> AstNode:
+    return _build_list_loop(macro, 2)
 
 
-def _transform_map(macro: Macro) -> Node:
-    return _into_map(macro, has_key=True)
+def _transform_map(macro: Macro) -> AstNode:
+    return _build_map_loop(macro, has_key=True)
 
 
-def _transform_map_entry(macro: Macro) -> Node:
-    return _into_map(macro, has_key=False)
+def _transform_map_entry(macro: Macro) -> AstNode:
+    return _build_map_loop(macro, has_key=False)
 
 
-def _into_map(macro: Macro, *, has_key: bool) -> Node:
-    variables = _variables(macro, 2, "argument must be a simple name")
+def _build_map_loop(macro: Macro, *, has_key: bool) -> AstNode:
+    variables = _read_loop_variables(macro, 2, "argument must be a simple name")
     added = (macro.ident(variables[0]),) if has_key else ()
-    step: Node = macro.call("cel.@mapInsert", macro.accumulator(), *added, macro.arguments[-1])
+    step: AstNode = macro.call("cel.@mapInsert", macro.accumulator(), *added, macro.arguments[-1])
     if len(macro.arguments) == 4:
         step = macro.call("_?_:_", macro.arguments[2], step, macro.accumulator())
     return macro.loop(variables, macro.map(), macro.value(True), step, macro.accumulator())
 
 
-def _optional(macro: Macro, *, wraps: bool) -> Node:
+def _build_optional_binding(macro: Macro, *, wraps: bool) -> AstNode:
     name = macro.arguments[0]
     if not isinstance(name, Ident):
         raise MacroError(name.offset, f"{macro.name}() variable name must be a simple identifier")
@@ -247,40 +249,42 @@ def _optional(macro: Macro, *, wraps: bool) -> Node:
     return macro.call("_?_:_", has_value, result, macro.call("optional.none"))
 
 
-def _opt_map(macro: Macro) -> Node:
-    return _optional(macro, wraps=True)
+def _expand_opt_map_macro(macro: Macro) -> AstNode:
+    return _build_optional_binding(macro, wraps=True)
 
 
-def _opt_flat_map(macro: Macro) -> Node:
-    return _optional(macro, wraps=False)
+def _expand_opt_flat_map_macro(macro: Macro) -> AstNode:
+    return _build_optional_binding(macro, wraps=False)
 
 
-def _sort_by(macro: Macro) -> Node:
+def _sort_by(macro: Macro) -> AstNode:
     target = macro.on()
     if not isinstance(target, ListNode | Select | Ident | Comprehension | Call):
         nouns = "a list, identifier, comprehension, call or select expression"
         raise MacroError(target.offset, f"sortBy can only be applied to {nouns}")
-    keys = _map(Macro(macro.numbers, macro.offset, "map", macro.ident(_SORT_INPUT), macro.arguments))
+    keys = _expand_map_macro(
+        Macro(macro.numbers, macro.offset, "map", macro.ident(_SORT_INPUT), macro.arguments)
+    )
     result = macro.call("@sortByAssociatedKeys", keys, on=macro.ident(_SORT_INPUT))
     return macro.bind(_SORT_INPUT, target, result, macro.ident(_SORT_INPUT))
 
 
-_Expander = Callable[[Macro], Node]
+_Expander = Callable[[Macro], AstNode]
 # The first minor and the expansion of each macro, by name, number of arguments and whether it is a member.
 _TABLE: dict[tuple[str, int, bool], tuple[int, _Expander]] = {
-    ("has", 1, False): (0, _has),
-    ("all", 2, True): (0, _all),
-    ("exists", 2, True): (0, _exists),
-    ("exists_one", 2, True): (0, _exists_one),
-    ("map", 2, True): (0, _map),
-    ("map", 3, True): (0, _map),
-    ("filter", 2, True): (0, _filter),
-    ("optMap", 2, True): (28, _opt_map),
-    ("optFlatMap", 2, True): (28, _opt_flat_map),
-    ("all", 3, True): (32, _all),
-    ("exists", 3, True): (32, _exists),
-    ("existsOne", 3, True): (32, _exists_one),
-    ("exists_one", 3, True): (32, _exists_one),
+    ("has", 1, False): (0, _expand_has_macro),
+    ("all", 2, True): (0, _expand_all_macro),
+    ("exists", 2, True): (0, _expand_exists_macro),
+    ("exists_one", 2, True): (0, _expand_exists_one_macro),
+    ("map", 2, True): (0, _expand_map_macro),
+    ("map", 3, True): (0, _expand_map_macro),
+    ("filter", 2, True): (0, _expand_filter_macro),
+    ("optMap", 2, True): (28, _expand_opt_map_macro),
+    ("optFlatMap", 2, True): (28, _expand_opt_flat_map_macro),
+    ("all", 3, True): (32, _expand_all_macro),
+    ("exists", 3, True): (32, _expand_exists_macro),
+    ("existsOne", 3, True): (32, _expand_exists_one_macro),
+    ("exists_one", 3, True): (32, _expand_exists_one_macro),
     ("transformList", 3, True): (32, _transform_list),
     ("transformList", 4, True): (32, _transform_list),
     ("transformMap", 3, True): (32, _transform_map),
@@ -291,7 +295,7 @@ _TABLE: dict[tuple[str, int, bool], tuple[int, _Expander]] = {
 }
 
 
-def expand(minor: int, macro: Macro) -> Node | None:
+def expand_macro(minor: int, macro: Macro) -> AstNode | None:
     """Return the expansion of a macro call, or None for an ordinary call.
 
     Raises `MacroError` if the arguments do not fit.

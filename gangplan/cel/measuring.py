@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gangplan.cel.attributes import checked_key, select, select_if_present
-from gangplan.cel.cost import NEW_LIST, NEW_MAP, SELECT, cost_of
+from gangplan.cel.attributes import check_key, select_entry, select_if_present
+from gangplan.cel.cost import NEW_LIST_COST, NEW_MAP_COST, SELECT_COST, find_cost_function
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
-from gangplan.cel.frame import FAILED, Frame, MissingVariable, entries, is_member
-from gangplan.cel.operators import NO_OVERLOAD, show
+from gangplan.cel.frame import EVALUATION_FAILURES, Frame, MissingVariable, is_member, iterate_range
+from gangplan.cel.operators import NO_OVERLOAD, format_value
 from gangplan.cel.plan import (
     CallPlan,
     Computed,
@@ -26,13 +26,13 @@ from gangplan.cel.plan import (
     Membership,
     NewList,
     NewMap,
-    Plan,
+    PlanStep,
     Qualifier,
     Relative,
     Variable,
-    is_test,
+    is_presence_test,
 )
-from gangplan.cel.values import NONE, Optional
+from gangplan.cel.values import OPTIONAL_NONE, Optional
 
 _EXCEEDED = "operation cancelled: actual cost limit exceeded"
 # The result of an optional qualifier or entry that finds nothing.
@@ -44,7 +44,7 @@ class _Pending:
 
     __slots__ = ("initial",)
 
-    def __init__(self, initial: Plan) -> None:
+    def __init__(self, initial: PlanStep) -> None:
         self.initial = initial
 
 
@@ -58,7 +58,7 @@ class Meter:
         self.budget = budget
         self.cost = 0
 
-    def run(self, plan: Plan) -> Any:
+    def run(self, plan: PlanStep) -> Any:
         """Return the value of a step, or an `EvalError` or `UnknownError` if it failed."""
         return _STEPS[type(plan)](self, plan)
 
@@ -74,12 +74,12 @@ class Meter:
         """Return the value of a name or selection of its own; those in branches of conditions are not counted
         again."""
         value = self.resolve(plan)
-        tests = is_test(plan)
+        tests = is_presence_test(plan)
         if isinstance(plan, Conditional):
             # cel-go subtracts the cost of `has()`, though it counts nothing for conditions.
-            self.add(-SELECT if tests else 0)
+            self.add(-SELECT_COST if tests else 0)
         else:
-            self.add(0 if tests else SELECT)
+            self.add(0 if tests else SELECT_COST)
         return value.present if tests and isinstance(value, Optional) else value
 
     def resolve(self, plan: Any) -> Any:
@@ -87,7 +87,7 @@ class Meter:
         if isinstance(plan, Conditional):
             return self._conditional(plan)
         value = self._variable(plan) if isinstance(plan, Variable) else self.run(plan.operand)
-        if isinstance(value, FAILED):
+        if isinstance(value, EVALUATION_FAILURES):
             return value
         return self._qualify(value, plan.qualifiers)
 
@@ -105,7 +105,7 @@ class Meter:
             return self.resolve(plan.yes)
         if condition is False:
             return self.resolve(plan.no)
-        return condition if isinstance(condition, FAILED) else EvalError(NO_OVERLOAD)
+        return condition if isinstance(condition, EVALUATION_FAILURES) else EvalError(NO_OVERLOAD)
 
     def _qualify(self, value: Any, qualifiers: tuple[Qualifier, ...]) -> Any:
         optional = isinstance(value, Optional)
@@ -119,10 +119,10 @@ class Meter:
                 value = self._step(value, qualifier, optional)
             except BudgetError:
                 raise
-            except FAILED as problem:
+            except EVALUATION_FAILURES as problem:
                 return problem
             if value is _ABSENT:
-                return NONE
+                return OPTIONAL_NONE
         return Optional(True, value) if optional else value
 
     def _step(self, value: Any, qualifier: Qualifier, optional: bool) -> Any:
@@ -131,26 +131,26 @@ class Meter:
             key = qualifier.key if isinstance(qualifier, ConstantQualifier) else self._key(qualifier)
             test = isinstance(qualifier, ConstantQualifier) and qualifier.test
             if not optional and not test:
-                entry = select(value, key)
+                entry = select_entry(value, key)
             else:
                 present, entry = select_if_present(value, key)
                 if optional and not present:
                     return _ABSENT
                 entry = present if test and not optional else entry
-        except FAILED:
+        except EVALUATION_FAILURES:
             # A failed qualifier is counted unless it is optional.
             if not optional:
-                self.add(SELECT)
+                self.add(SELECT_COST)
             raise
-        self.add(SELECT)
+        self.add(SELECT_COST)
         return entry
 
     def _key(self, qualifier: Computed) -> Any:
         plan = qualifier.index
         key = self.resolve(plan) if isinstance(plan, Variable | Relative | Conditional) else self.run(plan)
-        if isinstance(key, FAILED):
+        if isinstance(key, EVALUATION_FAILURES):
             raise key
-        return checked_key(key)
+        return check_key(key)
 
     # Calls
 
@@ -161,7 +161,7 @@ class Meter:
         for argument in plan.arguments:
             value = self.run(argument)
             values.append(value)
-            if problem is None and isinstance(value, FAILED):
+            if problem is None and isinstance(value, EVALUATION_FAILURES):
                 problem = value
                 if plan.stops:
                     break
@@ -173,9 +173,9 @@ class Meter:
         else:
             try:
                 result = plan.call(*values)
-            except FAILED as failed:
+            except EVALUATION_FAILURES as failed:
                 result = failed
-        self.add(cost_of(plan.function, plan.overload)(values, result))
+        self.add(find_cost_function(plan.function, plan.overload)(values, result))
         return result
 
     def logic(self, plan: Logic) -> Any:
@@ -206,7 +206,7 @@ class Meter:
     def membership(self, plan: Membership) -> Any:
         """Evaluate `in` with a list of constants."""
         value = self.run(plan.value)
-        if isinstance(value, FAILED):
+        if isinstance(value, EVALUATION_FAILURES):
             return value
         return is_member(value, plan.members)
 
@@ -217,15 +217,15 @@ class Meter:
         built: Any = []
         for index, element in enumerate(plan.elements):
             value = self.run(element)
-            if not isinstance(value, FAILED) and index in plan.optional:
-                value = _entry(value, "optional list element")
+            if not isinstance(value, EVALUATION_FAILURES) and index in plan.optional:
+                value = _unwrap_optional_entry(value, "optional list element")
                 if value is _ABSENT:
                     continue
-            if isinstance(value, FAILED):
+            if isinstance(value, EVALUATION_FAILURES):
                 built = value
                 break
             built.append(value)
-        self.add(NEW_LIST)
+        self.add(NEW_LIST_COST)
         return built
 
     def new_map(self, plan: NewMap) -> Any:
@@ -233,31 +233,31 @@ class Meter:
         built: Any = {}
         for key_plan, value_plan, optional in plan.entries:
             key = self.run(key_plan)
-            value = key if isinstance(key, FAILED) else self.run(value_plan)
-            if optional and not isinstance(value, FAILED):
-                value = _entry(value, f"optional entry '{show(key)}'")
+            value = key if isinstance(key, EVALUATION_FAILURES) else self.run(value_plan)
+            if optional and not isinstance(value, EVALUATION_FAILURES):
+                value = _unwrap_optional_entry(value, f"optional entry '{format_value(key)}'")
                 if value is _ABSENT:
                     built.pop(key, None)
                     continue
-            if not isinstance(value, FAILED) and isinstance(key, dict | list):
+            if not isinstance(value, EVALUATION_FAILURES) and isinstance(key, dict | list):
                 # cel-go compares such keys by identity, which values here do not have.
                 value = UnknownError("a map whose key is a map or a list is not followed offline")
-            if isinstance(value, FAILED):
+            if isinstance(value, EVALUATION_FAILURES):
                 built = value
                 break
             built[key] = value
-        self.add(NEW_MAP)
+        self.add(NEW_MAP_COST)
         return built
 
     def fold(self, plan: Fold) -> Any:
         """Evaluate a loop."""
         values = self.run(plan.range)
-        if isinstance(values, FAILED):
+        if isinstance(values, EVALUATION_FAILURES):
             return values
         frame = self.frame
         frame[plan.accumulator] = _Pending(plan.initial)
         try:
-            for one, other in entries(values, two=plan.slot2 >= 0):
+            for one, other in iterate_range(values, two=plan.slot2 >= 0):
                 frame[plan.slot] = one
                 if plan.slot2 >= 0:
                     frame[plan.slot2] = other
@@ -271,10 +271,10 @@ class Meter:
         return self.run(plan.result)
 
 
-def _entry(value: Any, what: str) -> Any:
+def _unwrap_optional_entry(value: Any, what: str) -> Any:
     """Return what an optional entry adds: its value, or `_ABSENT`."""
     if not isinstance(value, Optional):
-        return EvalError(f"cannot initialize {what} from non-optional value {show(value)}")
+        return EvalError(f"cannot initialize {what} from non-optional value {format_value(value)}")
     return value.value if value.present else _ABSENT
 
 

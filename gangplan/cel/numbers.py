@@ -55,31 +55,31 @@ def parse_float(text: str) -> float | None:
     return None if math.isinf(value) else value
 
 
-def shortest(value: float) -> str:
+def format_shortest_float(value: float) -> str:
     """Format a float64 as `%g` and `%v` do: the fewest digits that parse back, with an exponent below 1e-4
     and from 1e6."""
-    special = _special(value)
+    special = _format_non_finite_float(value)
     if special:
         return special
-    digits, point, sign = _digits(value)
+    digits, point, sign = _split_shortest_digits(value)
     exponent = point - 1
     if exponent < -4 or exponent >= 6:
         mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
         return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-    return sign + _positional(digits, point)
+    return sign + _format_positional_number(digits, point)
 
 
-def plain(value: float) -> str:
+def format_plain_float(value: float) -> str:
     """Format as `strconv.FormatFloat(value, 'f', -1, 64)` does: the fewest digits that parse back, never an
     exponent."""
-    special = _special(value)
+    special = _format_non_finite_float(value)
     if special:
         return special
-    digits, point, sign = _digits(value)
-    return sign + _positional(digits, point)
+    digits, point, sign = _split_shortest_digits(value)
+    return sign + _format_positional_number(digits, point)
 
 
-def _special(value: float) -> str:
+def _format_non_finite_float(value: float) -> str:
     if value != value:
         return "NaN"
     if math.isinf(value):
@@ -87,7 +87,7 @@ def _special(value: float) -> str:
     return ""
 
 
-def _digits(value: float) -> tuple[str, int, str]:
+def _split_shortest_digits(value: float) -> tuple[str, int, str]:
     """Return the shortest digits, the position of the point among them, and the sign."""
     parts = Decimal(repr(value)).as_tuple()
     written = "".join(map(str, parts.digits))
@@ -97,7 +97,7 @@ def _digits(value: float) -> tuple[str, int, str]:
     return digits, 1 if digits == "0" else point, "-" if parts.sign else ""
 
 
-def _positional(digits: str, point: int) -> str:
+def _format_positional_number(digits: str, point: int) -> str:
     if point <= 0:
         return "0." + "0" * -point + digits if digits != "0" else "0"
     if len(digits) <= point:
@@ -109,17 +109,17 @@ def _positional(digits: str, point: int) -> str:
 _SHORT = {7: "\\a", 8: "\\b", 12: "\\f", 10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 34: '\\"', 92: "\\\\"}
 
 
-def go_quote(text: str) -> str:
+def quote_as_go(text: str) -> str:
     """Quote as `strconv.Quote` and `%q` do: double quotes, with escapes for anything not printable."""
-    return '"' + "".join(map(_escaped, text)) + '"'
+    return '"' + "".join(map(_escape_go_character, text)) + '"'
 
 
-def go_quote_bytes(data: bytes) -> str:
+def quote_bytes_as_go(data: bytes) -> str:
     """Quote bytes as `%q` does; they need not be UTF-8."""
-    return go_quote(data.decode(errors="surrogateescape"))
+    return quote_as_go(data.decode(errors="surrogateescape"))
 
 
-def _escaped(letter: str) -> str:
+def _escape_go_character(letter: str) -> str:
     code = ord(letter)
     if code in _SHORT:
         return _SHORT[code]

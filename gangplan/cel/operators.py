@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.numbers import INT_MAX, shortest
-from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, kind
+from gangplan.cel.numbers import INT_MAX, format_shortest_float
+from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, runtime_kind_of
 
 NO_OVERLOAD = "no such overload"
 
-NUMBERS = frozenset((int, Uint, float))
+NUMBER_TYPES = frozenset((int, Uint, float))
 # Types for which Python's equality is CEL's, if both sides have the same type.
 _PLAIN = frozenset((str, int, Uint, bool, bytes, type(None), float))
 _NONE = type(None)
@@ -24,7 +24,7 @@ _NONE = type(None)
 _RECEIVERS = (str, Duration, Timestamp)
 
 
-def lacks(value: object, function: str) -> EvalError:
+def build_operator_error(value: object, function: str) -> EvalError:
     """Return the error of an operator that a value's type does not have."""
     return EvalError(NO_OVERLOAD if type(value) in _RECEIVERS else f"{NO_OVERLOAD}: {function}")
 
@@ -32,14 +32,14 @@ def lacks(value: object, function: str) -> EvalError:
 # Equality
 
 
-def equal(left: object, right: object, known: _Known | None = None) -> bool:
+def is_equal(left: object, right: object, known: _Known | None = None) -> bool:
     """Return whether `==` holds, also with null, which equals only null."""
     one, other = type(left), type(right)
     if one is other and one in _PLAIN:
         return left == right
     if one is _NONE or other is _NONE:
         return one is other
-    return same(left, right, known)
+    return is_same_value(left, right, known)
 
 
 # Known results for pairs of lists and maps inside a comparison, by their ids: values that share parts (`[v,
@@ -47,73 +47,73 @@ def equal(left: object, right: object, known: _Known | None = None) -> bool:
 _Known = dict[tuple[int, int], bool]
 
 
-def same(left: object, right: object, known: _Known | None = None) -> bool:
+def is_same_value(left: object, right: object, known: _Known | None = None) -> bool:
     """Return whether values are equal by the left value's type. Raises `EvalError` for opaque values of two
     kinds."""
     one, other = type(left), type(right)
-    if one in NUMBERS:
-        return other in NUMBERS and _same_numbers(left, right)  # type: ignore[arg-type]
+    if one in NUMBER_TYPES:
+        return other in NUMBER_TYPES and _is_equal_number(left, right)  # type: ignore[arg-type]
     if isinstance(left, list | tuple):
-        return isinstance(right, list | tuple) and _same_lists(left, right, {} if known is None else known)
+        return isinstance(right, list | tuple) and _is_equal_list(left, right, {} if known is None else known)
     if isinstance(left, Mapping):
-        return isinstance(right, Mapping) and _same_maps(left, right, {} if known is None else known)
+        return isinstance(right, Mapping) and _is_equal_map(left, right, {} if known is None else known)
     if isinstance(left, Opaque):
         if one is not other:
             raise EvalError(NO_OVERLOAD)
         return left.same(right)  # type: ignore[arg-type]
     if one is Optional:
-        return other is Optional and _same_optionals(left, right)  # type: ignore[arg-type]
+        return other is Optional and _is_equal_optional(left, right)  # type: ignore[arg-type]
     if one is TypeValue:
         return other is TypeValue and left.type.name == right.type.name  # type: ignore[attr-defined]
     return one is other and left == right
 
 
-def _same_numbers(left: int | float, right: int | float) -> bool:
+def _is_equal_number(left: int | float, right: int | float) -> bool:
     if left != left or right != right:
         return False
     return compare_numbers(left, right) == 0
 
 
-def _equal_or_unknown(left: object, right: object, known: _Known) -> bool:
+def _is_equal_element_cached(left: object, right: object, known: _Known) -> bool:
     """Return whether elements are equal; inside lists and maps, cel-go treats those that can't be compared as
     equal."""
     if type(left) in _PLAIN:
-        return _equal_inside(left, right, known)
+        return _is_equal_or_incomparable(left, right, known)
     key = id(left), id(right)
     if key not in known:
-        known[key] = _equal_inside(left, right, known)
+        known[key] = _is_equal_or_incomparable(left, right, known)
     return known[key]
 
 
-def _equal_inside(left: object, right: object, known: _Known) -> bool:
+def _is_equal_or_incomparable(left: object, right: object, known: _Known) -> bool:
     try:
-        return equal(left, right, known)
+        return is_equal(left, right, known)
     except EvalError:
         return True
 
 
-def _same_lists(
+def _is_equal_list(
     left: list[object] | tuple[object, ...], right: list[object] | tuple[object, ...], known: _Known
 ) -> bool:
     return len(left) == len(right) and all(
-        _equal_or_unknown(one, other, known) for one, other in zip(left, right, strict=True)
+        _is_equal_element_cached(one, other, known) for one, other in zip(left, right, strict=True)
     )
 
 
-def _same_maps(left: Mapping[object, object], right: Mapping[object, object], known: _Known) -> bool:
+def _is_equal_map(left: Mapping[object, object], right: Mapping[object, object], known: _Known) -> bool:
     if len(left) != len(right):
         return False
     for key, value in left.items():
-        found, other = find(right, key)
-        if not found or not _equal_or_unknown(value, other, known):
+        found, other = find_map_entry(right, key)
+        if not found or not _is_equal_element_cached(value, other, known):
             return False
     return True
 
 
-def _same_optionals(left: Optional, right: Optional) -> bool:
+def _is_equal_optional(left: Optional, right: Optional) -> bool:
     if not left.present or not right.present:
         return left.present == right.present
-    return same(left.value, right.value)
+    return is_same_value(left.value, right.value)
 
 
 # Order
@@ -135,13 +135,13 @@ def compare_numbers(left: int | float, right: int | float) -> int:
     return (left > right) - (left < right)
 
 
-def compare(left: object, right: object) -> int:
+def compare_values(left: object, right: object) -> int:
     """Return -1, 0 or 1 for values that are ordered. Raises `EvalError` for others."""
     one, other = type(left), type(right)
-    if one in NUMBERS:
+    if one in NUMBER_TYPES:
         if left != left or (other is float and right != right):
             raise EvalError("NaN values cannot be ordered")
-        if other not in NUMBERS:
+        if other not in NUMBER_TYPES:
             raise EvalError(NO_OVERLOAD)
         return compare_numbers(left, right)  # type: ignore[arg-type]
     if one is not other:
@@ -151,39 +151,39 @@ def compare(left: object, right: object) -> int:
     raise EvalError(NO_OVERLOAD)
 
 
-COMPARABLE = frozenset((str, bytes, bool, int, Uint, float, Duration, Timestamp))
+COMPARABLE_TYPES = frozenset((str, bytes, bool, int, Uint, float, Duration, Timestamp))
 
 
-def _ordered(left: object, right: object, operator: str) -> int:
-    if type(left) not in COMPARABLE:
-        raise lacks(left, operator)
-    return compare(left, right)
+def _compare_ordered_values(left: object, right: object, operator: str) -> int:
+    if type(left) not in COMPARABLE_TYPES:
+        raise build_operator_error(left, operator)
+    return compare_values(left, right)
 
 
-def less(left: object, right: object) -> bool:
+def is_less(left: object, right: object) -> bool:
     """Evaluate `<`."""
-    return _ordered(left, right, "_<_") < 0
+    return _compare_ordered_values(left, right, "_<_") < 0
 
 
-def less_equal(left: object, right: object) -> bool:
+def is_less_or_equal(left: object, right: object) -> bool:
     """Evaluate `<=`."""
-    return _ordered(left, right, "_<=_") <= 0
+    return _compare_ordered_values(left, right, "_<=_") <= 0
 
 
-def greater(left: object, right: object) -> bool:
+def is_greater(left: object, right: object) -> bool:
     """Evaluate `>`."""
-    return _ordered(left, right, "_>_") > 0
+    return _compare_ordered_values(left, right, "_>_") > 0
 
 
-def greater_equal(left: object, right: object) -> bool:
+def is_greater_or_equal(left: object, right: object) -> bool:
     """Evaluate `>=`."""
-    return _ordered(left, right, "_>=_") >= 0
+    return _compare_ordered_values(left, right, "_>=_") >= 0
 
 
 # Lookup
 
 
-def find(container: Mapping[object, object], key: object) -> tuple[bool, object]:
+def find_map_entry(container: Mapping[object, object], key: object) -> tuple[bool, object]:
     """Return whether a map has a key, and its value. Equal numbers of any kind are the same key."""
     if type(key) is str:
         try:
@@ -193,7 +193,7 @@ def find(container: Mapping[object, object], key: object) -> tuple[bool, object]
             return False, None
     if type(key) is float and not key.is_integer():
         return False, None
-    if type(key) not in NUMBERS and type(key) is not bool:
+    if type(key) not in NUMBER_TYPES and type(key) is not bool:
         return False, None
     for written, value in container.items():
         if (type(written) is bool) == (type(key) is bool) and not isinstance(written, str) and written == key:
@@ -201,21 +201,21 @@ def find(container: Mapping[object, object], key: object) -> tuple[bool, object]
     return False, None
 
 
-def position(index: object) -> int:
+def convert_list_index(index: object) -> int:
     """Return a list index from any kind of number without a fraction."""
     if type(index) is int:
         return index
     if type(index) is float or type(index) is Uint:
         if index == index and abs(index) < INT_MAX and int(index) == index:
             return int(index)
-        raise EvalError(f"unsupported index value {show(index)} in list")
-    raise EvalError(f"unsupported index type '{kind(index)}' in list")
+        raise EvalError(f"unsupported index value {format_value(index)} in list")
+    raise EvalError(f"unsupported index type '{runtime_kind_of(index)}' in list")
 
 
-def contains(element: object, container: object) -> bool:
+def is_in_container(element: object, container: object) -> bool:
     """Evaluate `in`: whether a list has an equal element, or a map the key."""
     if isinstance(container, Mapping):
-        return find(container, element)[0]
+        return find_map_entry(container, element)[0]
     if isinstance(container, list | tuple):
         return has_element(container, element)
     raise EvalError(NO_OVERLOAD)
@@ -227,17 +227,17 @@ def has_element(container: list[object] | tuple[object, ...], element: object) -
         return element in container
     for other in container:
         try:
-            if same(element, other):
+            if is_same_value(element, other):
                 return True
         except EvalError:
             continue
     return False
 
 
-def show(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value for an error message, as Go's `%v` does."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return shortest(value) if isinstance(value, float) else str(value)
+    return format_shortest_float(value) if isinstance(value, float) else str(value)

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gangplan.cel import literals
-from gangplan.cel.ast import Call, Ident, ListNode, Literal, MapEntry, MapNode, Node, Select, Struct
-from gangplan.cel.cursor import DEEPEST, Cursor
+from gangplan.cel.ast import AstNode, Call, Ident, ListNode, Literal, MapEntry, MapNode, Select, Struct
+from gangplan.cel.cursor import MAX_NESTING_DEPTH, Cursor
 from gangplan.cel.errors import CompileError
-from gangplan.cel.lexer import END, RESERVED, Token
-from gangplan.cel.macros import Macro, MacroError, Numbers, expand
+from gangplan.cel.lexer import CEL_RESERVED_WORDS, END_TOKEN, Token
+from gangplan.cel.macros import Macro, MacroError, NodeIds, expand_macro
 
 _RELATIONS = {word: f"_{word}_" for word in ("<", "<=", ">", ">=", "==", "!=")} | {"in": "@in"}
 _CALCULATIONS = {"*": 2, "/": 2, "%": 2, "+": 1, "-": 1}
 
 
-def parse(text: str, minor: int) -> Node:
+def parse_expression(text: str, minor: int) -> AstNode:
     """Return the tree of an expression with the macros of Kubernetes 1.`minor` expanded.
 
     Raises `CompileError` if the API server's parser refuses the text, with one issue at the place where it
@@ -33,20 +33,20 @@ class _Parser(Cursor):
 
     def __init__(self, text: str, minor: int) -> None:
         super().__init__(text, minor)
-        self.numbers = Numbers()
+        self.numbers = NodeIds()
         self.height = 0
 
-    def whole(self) -> Node:
+    def whole(self) -> AstNode:
         node = self.expression()
-        if self.token.kind != END:
+        if self.token.kind != END_TOKEN:
             raise self.unexpected(self.token, "the end")
-        if self.height > DEEPEST:
+        if self.height > MAX_NESTING_DEPTH:
             raise self.error(0, "max recursion depth exceeded")
         return node
 
     # Rules, in the grammar's order
 
-    def expression(self) -> Node:
+    def expression(self) -> AstNode:
         self.enter("expr")
         node = self.disjunction()
         question = self.take("?")
@@ -61,13 +61,13 @@ class _Parser(Cursor):
         self.open["expr"] -= 1
         return node
 
-    def disjunction(self) -> Node:
+    def disjunction(self) -> AstNode:
         return self.chain("||", "_||_", self.conjunction)
 
-    def conjunction(self) -> Node:
+    def conjunction(self) -> AstNode:
         return self.chain("&&", "_&&_", self.relation)
 
-    def chain(self, sign: str, function: str, term: Callable[[], Node]) -> Node:
+    def chain(self, sign: str, function: str, term: Callable[[], AstNode]) -> AstNode:
         """Parse terms joined by `&&` or `||` into a balanced tree, as cel-go does."""
         terms, offsets = [term()], []
         height = self.height
@@ -78,7 +78,9 @@ class _Parser(Cursor):
         self.height = height
         return self.balanced(function, terms, offsets, 0, len(offsets) - 1)
 
-    def balanced(self, function: str, terms: list[Node], offsets: list[int], low: int, high: int) -> Node:
+    def balanced(
+        self, function: str, terms: list[AstNode], offsets: list[int], low: int, high: int
+    ) -> AstNode:
         if low > high:
             return terms[low]
         middle = (low + high + 1) // 2
@@ -86,7 +88,7 @@ class _Parser(Cursor):
         right = self.balanced(function, terms, offsets, middle + 1, high)
         return Call(self.numbers.next(), offsets[middle], function, None, (left, right))
 
-    def relation(self) -> Node:
+    def relation(self) -> AstNode:
         self.enter("relation")
         node = self.calculation(0)
         while (function := _RELATIONS.get(self.token.kind)) is not None:
@@ -100,7 +102,7 @@ class _Parser(Cursor):
         self.open["relation"] -= 1
         return node
 
-    def calculation(self, least: int) -> Node:
+    def calculation(self, least: int) -> AstNode:
         self.enter("calc")
         node = self.unary()
         while (strength := _CALCULATIONS.get(self.token.kind, -1)) >= max(least, 1):
@@ -112,7 +114,7 @@ class _Parser(Cursor):
         self.open["calc"] -= 1
         return node
 
-    def unary(self) -> Node:
+    def unary(self) -> AstNode:
         sign = self.token
         if sign.kind not in ("!", "-") or self.is_negative_number():
             return self.member()
@@ -128,7 +130,7 @@ class _Parser(Cursor):
         """Return whether `-` belongs to the number after it. After another sign it does not: `--1` is 1."""
         return self.token.kind == "-" and self.tokens[self.at + 1].kind in ("NUM_INT", "NUM_FLOAT")
 
-    def member(self) -> Node:
+    def member(self) -> AstNode:
         self.enter("member")
         node = self.primary()
         while self.token.kind in (".", "["):
@@ -138,7 +140,7 @@ class _Parser(Cursor):
         self.open["member"] -= 1
         return node
 
-    def selection(self, node: Node) -> Node:
+    def selection(self, node: AstNode) -> AstNode:
         dot = self.need(".")
         is_optional = self.optional_mark()
         name = self.field_name()
@@ -151,7 +153,7 @@ class _Parser(Cursor):
             return Select(self.numbers.next(), dot.offset, node, field)
         return self.call(opening, field, node)
 
-    def index(self, node: Node) -> Node:
+    def index(self, node: AstNode) -> AstNode:
         bracket = self.need("[")
         is_optional = self.optional_mark()
         key = self.expression()
@@ -159,10 +161,10 @@ class _Parser(Cursor):
         function = "_[?_]" if is_optional else "_[_]"
         return Call(self.numbers.next(), bracket.offset, function, None, (node, key))
 
-    def call(self, opening: Token, function: str, target: Node | None) -> Node:
+    def call(self, opening: Token, function: str, target: AstNode | None) -> AstNode:
         """Parse the arguments of a call after its parenthesis, and return the call, expanded if it is a
         macro."""
-        arguments: list[Node] = []
+        arguments: list[AstNode] = []
         height = 0
         if self.token.kind != ")":
             arguments.append(self.expression())
@@ -174,14 +176,14 @@ class _Parser(Cursor):
         self.height = height
         macro = Macro(self.numbers, opening.offset, function, target, tuple(arguments))
         try:
-            expanded = expand(self.minor, macro)
+            expanded = expand_macro(self.minor, macro)
         except MacroError as error:
             raise CompileError(self.text, (error.issue,)) from None
         if expanded is not None:
             return expanded
         return Call(self.numbers.next(), opening.offset, function, target, tuple(arguments))
 
-    def primary(self) -> Node:
+    def primary(self) -> AstNode:
         token = self.token
         self.height = 0
         if token.kind in ("IDENTIFIER", "."):
@@ -197,29 +199,29 @@ class _Parser(Cursor):
             return self.map()
         return self.constant()
 
-    def name(self) -> Node:
+    def name(self) -> AstNode:
         """Parse a variable, a call or a message, each with or without a leading dot."""
         message = self.message()
         if message is not None:
             return message
         dot = "." if self.take(".") else ""
         token = self.need("IDENTIFIER")
-        if token.text in RESERVED:
+        if token.text in CEL_RESERVED_WORDS:
             raise self.error(token.offset, f"reserved identifier: {token.text}")
         opening = self.take("(")
         if opening is not None:
             return self.call(opening, dot + token.text, None)
         return Ident(self.numbers.next(), token.offset, dot + token.text)
 
-    def constant(self) -> Node:
+    def constant(self) -> AstNode:
         token = self.token
         self.at += 1
-        if token.kind in literals.WORDS:
-            return Literal(self.numbers.next(), token.offset, literals.WORDS[token.kind])
+        if token.kind in literals.LITERAL_WORDS:
+            return Literal(self.numbers.next(), token.offset, literals.LITERAL_WORDS[token.kind])
         number = token
         if token.kind == "-" and self.token.kind in ("NUM_INT", "NUM_FLOAT"):
             number = self.need(self.token.kind)
-        read = literals.READERS.get(number.kind)
+        read = literals.LITERAL_READERS.get(number.kind)
         if read is None:
             raise self.unexpected(token, "an expression")
         word = number.text if number is token else f"-{number.text}"
@@ -230,9 +232,9 @@ class _Parser(Cursor):
 
     # Aggregates: a comma may follow the last entry, or be alone
 
-    def list(self) -> Node:
+    def list(self) -> AstNode:
         bracket = self.need("[")
-        elements: list[Node] = []
+        elements: list[AstNode] = []
         optional = set()
         height = 0
         while self.token.kind not in ("]", ","):
@@ -248,7 +250,7 @@ class _Parser(Cursor):
         self.height = height
         return ListNode(self.numbers.next(), bracket.offset, tuple(elements), frozenset(optional))
 
-    def map(self) -> Node:
+    def map(self) -> AstNode:
         brace = self.need("{")
         entries: list[MapEntry] = []
         height = 0
@@ -268,13 +270,13 @@ class _Parser(Cursor):
         self.height = height
         return MapNode(self.numbers.next(), brace.offset, tuple(entries))
 
-    def message(self) -> Node | None:
+    def message(self) -> AstNode | None:
         """Parse `Name.of.type{field: value}`; return None where no such thing begins."""
         name = self.message_name()
         if name is None:
             return None
         brace = self.need("{")
-        fields: list[tuple[str, Node, bool]] = []
+        fields: list[tuple[str, AstNode, bool]] = []
         while self.token.kind in ("IDENTIFIER", "?"):
             is_optional = self.optional_mark()
             field = self.need("IDENTIFIER").text

@@ -17,14 +17,14 @@ from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class PlanStep:
     """A step; `id` is the node's."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constant(Plan):
+class Constant(PlanStep):
     """A value that never changes."""
 
     value: object
@@ -43,7 +43,7 @@ class ConstantQualifier:
 class Computed:
     """`[index]` with an index that is evaluated."""
 
-    index: Plan
+    index: PlanStep
     optional: bool = False
 
 
@@ -51,7 +51,7 @@ Qualifier = ConstantQualifier | Computed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Variable(Plan):
+class Variable(PlanStep):
     """A name and the selections from it."""
 
     slot: int
@@ -60,18 +60,18 @@ class Variable(Plan):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Relative(Plan):
+class Relative(PlanStep):
     """Selections from the value of another step."""
 
-    operand: Plan
+    operand: PlanStep
     qualifiers: tuple[Qualifier, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Conditional(Plan):
+class Conditional(PlanStep):
     """`condition ? yes : no`; selections from it are made in its branches."""
 
-    condition: Plan
+    condition: PlanStep
     yes: Attribute
     no: Attribute
 
@@ -80,7 +80,7 @@ Attribute = Variable | Relative | Conditional
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CallPlan(Plan):
+class CallPlan(PlanStep):
     """A function applied to values. `overload` is empty if only the values decide which one it is.
 
     If `stops`, arguments after a failed one are not evaluated (cel-go does so from three arguments on).
@@ -89,94 +89,94 @@ class CallPlan(Plan):
     function: str
     overload: str
     call: Callable[..., Any]
-    arguments: tuple[Plan, ...]
+    arguments: tuple[PlanStep, ...]
     stops: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Logic(Plan):
+class Logic(PlanStep):
     """`&&` (`absorbing` is False) or `||` (it is True): a side that is `absorbing` decides, errors or not."""
 
     absorbing: bool
-    terms: tuple[Plan, ...]
+    terms: tuple[PlanStep, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fallback(Plan):
+class Fallback(PlanStep):
     """`optional.or(other)`, or `optional.orValue(other)` when `unwraps`."""
 
-    optional: Plan
-    other: Plan
+    optional: PlanStep
+    other: PlanStep
     unwraps: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Membership(Plan):
+class Membership(PlanStep):
     """`value in [constants]`: the constants with their classes."""
 
-    value: Plan
+    value: PlanStep
     members: frozenset[tuple[type, object]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NewList(Plan):
+class NewList(PlanStep):
     """`[a, ?b]`."""
 
-    elements: tuple[Plan, ...]
+    elements: tuple[PlanStep, ...]
     optional: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NewMap(Plan):
+class NewMap(PlanStep):
     """`{key: value, ?key: value}`: key, value, and whether the entry is optional."""
 
-    entries: tuple[tuple[Plan, Plan, bool], ...]
+    entries: tuple[tuple[PlanStep, PlanStep, bool], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fold(Plan):
+class Fold(PlanStep):
     """A loop over `range` with one variable, or two when `slot2` is not -1."""
 
-    range: Plan
+    range: PlanStep
     slot: int
     slot2: int
     accumulator: int
-    initial: Plan
-    condition: Plan
-    step: Plan
-    result: Plan
+    initial: PlanStep
+    condition: PlanStep
+    step: PlanStep
+    result: PlanStep
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionPlan:
     """A whole expression: its first step, the frame's size and the variables by slot."""
 
-    root: Plan
+    root: PlanStep
     size: int
     variables: tuple[tuple[int, str], ...]
 
 
-def _tests(qualifiers: tuple[Qualifier, ...]) -> bool:
+def _has_presence_test(qualifiers: tuple[Qualifier, ...]) -> bool:
     last = qualifiers[-1] if qualifiers else None
     return isinstance(last, ConstantQualifier) and last.test
 
 
-def is_test(plan: Any) -> bool:
+def is_presence_test(plan: Any) -> bool:
     """Return whether the whole plan is `has(...)`; a condition has the qualifiers of its branches."""
     while isinstance(plan, Conditional):
-        if not _same_end(plan):
+        if not _has_same_last_qualifier(plan):
             return False
         plan = plan.yes
-    return _tests(plan.qualifiers)
+    return _has_presence_test(plan.qualifiers)
 
 
-def _same_end(plan: Conditional) -> bool:
+def _has_same_last_qualifier(plan: Conditional) -> bool:
     """Return whether both branches end with one qualifier, which was added to the whole condition."""
-    yes, no = _last(plan.yes), _last(plan.no)
+    yes, no = _find_last_qualifier(plan.yes), _find_last_qualifier(plan.no)
     return yes is not None and yes is no
 
 
-def _last(plan: Any) -> Qualifier | None:
+def _find_last_qualifier(plan: Any) -> Qualifier | None:
     while isinstance(plan, Conditional):
         plan = plan.yes
     return plan.qualifiers[-1] if plan.qualifiers else None

@@ -8,11 +8,11 @@ from typing import Any
 
 from gangplan.cel import ast
 from gangplan.cel.checked import Checked
-from gangplan.cel.declarations import LAST_MINOR, type_names
+from gangplan.cel.declarations import LAST_MINOR, list_type_names
 from gangplan.cel.errors import CompileError, EvalError, Issue
-from gangplan.cel.library.authorizer import AUTHORIZER, is_authorizer
-from gangplan.cel.library.base import Implementation, no_overload
-from gangplan.cel.library.constant_patterns import with_pattern
+from gangplan.cel.library.authorizer import is_authorizer, refuse_authorizer_call
+from gangplan.cel.library.base import Implementation, build_overload_error
+from gangplan.cel.library.constant_patterns import bind_pattern
 from gangplan.cel.library.table import FUNCTIONS, OVERLOADS
 from gangplan.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
 from gangplan.cel.plan import (
@@ -29,19 +29,19 @@ from gangplan.cel.plan import (
     Membership,
     NewList,
     NewMap,
-    Plan,
+    PlanStep,
     Qualifier,
     Relative,
     Variable,
 )
 from gangplan.cel.types import Type
-from gangplan.cel.values import TypeValue, Uint, go_name
+from gangplan.cel.values import TypeValue, Uint, go_type_of
 
 # Functions whose calls with a constant are constants (cel-go's IsTypeConversionFunction).
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
-_TYPES = frozenset(type_names(LAST_MINOR))
+_TYPES = frozenset(list_type_names(LAST_MINOR))
 _INDEXES = frozenset(("_[_]", "_[?_]", "_?._"))
 _PATTERNS = frozenset(("matches", "find", "findAll"))
 
@@ -62,7 +62,7 @@ class _Planner:
         self.variables: dict[str, int] = {}
         self.scopes: list[tuple[str, int]] = []
 
-    def plan(self, node: ast.Node) -> Plan:
+    def plan(self, node: ast.AstNode) -> PlanStep:
         """Return the step of a node."""
         match node:
             case ast.Literal(value=value):
@@ -81,14 +81,14 @@ class _Planner:
                 return self._fold(node)
         raise TypeError(f"no plan for {type(node).__name__}")
 
-    def refuse(self, node: ast.Node, problem: object) -> CompileError:
+    def refuse(self, node: ast.AstNode, problem: object) -> CompileError:
         """Return the error of an expression that cannot become a program."""
         issue = Issue(node.offset, f"program instantiation failed: {problem}")
         return CompileError(self.text, (issue,))
 
     # Names and selections
 
-    def _ident(self, node: ast.Node, name: str) -> Plan:
+    def _ident(self, node: ast.AstNode, name: str) -> PlanStep:
         static = self.checked.types[node.id].name
         if static.startswith("kubernetes.authorization."):
             # Every call of the authorizer is unknown, so an activation need not contain it.
@@ -109,20 +109,20 @@ class _Planner:
         self.size += 1
         return self.size - 1
 
-    def _select(self, node: ast.Select) -> Plan:
+    def _select(self, node: ast.Select) -> PlanStep:
         return qualified(self.plan(node.operand), node.id, ConstantQualifier(node.field, test=node.test))
 
-    def _index(self, node: ast.Call, optional: bool) -> Plan:
+    def _index(self, node: ast.Call, optional: bool) -> PlanStep:
         operand, index = (self.plan(argument) for argument in node.arguments)
         if not isinstance(index, Constant):
             return qualified(operand, node.id, Computed(index, optional))
         if type(index.value) not in (str, int, Uint, bool, float):
-            raise self.refuse(node, f"invalid qualifier type: {go_name(index.value)}")
+            raise self.refuse(node, f"invalid qualifier type: {go_type_of(index.value)}")
         return qualified(operand, node.id, ConstantQualifier(index.value, optional))
 
     # Calls
 
-    def _call(self, node: ast.Call) -> Plan:
+    def _call(self, node: ast.Call) -> PlanStep:
         function = node.function
         if function in _INDEXES:
             return self._index(node, optional=function != "_[_]")
@@ -131,12 +131,17 @@ class _Planner:
         if function in ("_&&_", "_||_"):
             return Logic(node.id, function == "_||_", arguments)
         if function == "_?_:_":
-            return Conditional(node.id, arguments[0], _branch(arguments[1]), _branch(arguments[2]))
+            return Conditional(
+                node.id,
+                arguments[0],
+                _convert_branch_to_attribute(arguments[1]),
+                _convert_branch_to_attribute(arguments[2]),
+            )
         if function in ("or", "orValue"):
             return Fallback(node.id, arguments[0], arguments[1], function == "orValue")
         call = self._resolved(node, arguments)
         if call.overload == "in_list" and isinstance(arguments[1], Constant):
-            return _membership(call, arguments[0], arguments[1])
+            return _build_membership_step(call, arguments[0], arguments[1])
         if function in _CONVERSIONS and len(arguments) == 1 and isinstance(arguments[0], Constant):
             return self._converted(node, call, arguments[0])
         return call
@@ -147,7 +152,7 @@ class _Planner:
         except EvalError as problem:
             raise self.refuse(node, problem) from problem
 
-    def _resolved(self, node: ast.Call, arguments: tuple[Plan, ...]) -> CallPlan:
+    def _resolved(self, node: ast.Call, arguments: tuple[PlanStep, ...]) -> CallPlan:
         """Return the call with its implementation."""
         ids = self.checked.overloads.get(node.id, ())
         overload = ids[0] if len(ids) == 1 else ""
@@ -155,10 +160,10 @@ class _Planner:
             len(arguments) > 2 or node.function in _VARIADIC or (not overload and is_chosen(node.function))
         )
         if any(map(is_authorizer, ids)):
-            return CallPlan(node.id, node.function, overload, AUTHORIZER, arguments, stops)
+            return CallPlan(node.id, node.function, overload, refuse_authorizer_call, arguments, stops)
         if node.function in _PATTERNS and isinstance(arguments[1], Constant):
             try:
-                call = with_pattern(node.function, arguments[1].value)
+                call = bind_pattern(node.function, arguments[1].value)
             except EvalError as problem:
                 raise self.refuse(node, problem) from problem
             if call is not None:
@@ -169,13 +174,13 @@ class _Planner:
 
     # Literals and loops
 
-    def _list(self, plan: NewList) -> Plan:
+    def _list(self, plan: NewList) -> PlanStep:
         elements = plan.elements
         if plan.optional or not all(isinstance(element, Constant) for element in elements):
             return plan
         return Constant(plan.id, [element.value for element in elements if isinstance(element, Constant)])
 
-    def _map(self, id: int, written: tuple[ast.MapEntry, ...]) -> Plan:
+    def _map(self, id: int, written: tuple[ast.MapEntry, ...]) -> PlanStep:
         entries = tuple((self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in written)
         values: dict[object, object] = {}
         for key, value, optional in entries:
@@ -213,7 +218,7 @@ def is_chosen(function: str) -> bool:
 def implementation(function: str, overload: str) -> Callable[..., Any]:
     """Return the function that evaluates a call: one overload, or whichever fits the values."""
     if overload in OVERLOADS:
-        return _guarded(OVERLOADS[overload])
+        return _guard_overload_call(OVERLOADS[overload])
     choices = FUNCTIONS[function]
     if not is_chosen(function):
         return choices[0].call
@@ -222,12 +227,12 @@ def implementation(function: str, overload: str) -> Callable[..., Any]:
         for choice in choices:
             if choice.takes(values):
                 return choice.call(*values)
-        raise no_overload(function, values)
+        raise build_overload_error(function, values)
 
     return dispatch
 
 
-def _guarded(overload: Implementation) -> Callable[..., Any]:
+def _guard_overload_call(overload: Implementation) -> Callable[..., Any]:
     if not overload.guarded or not overload.arguments:
         return overload.call
     call, takes = overload.call, overload.takes
@@ -235,18 +240,18 @@ def _guarded(overload: Implementation) -> Callable[..., Any]:
     def guarded(*values: object) -> object:
         if takes(values):
             return call(*values)
-        raise no_overload(overload.function, values)
+        raise build_overload_error(overload.function, values)
 
     return guarded
 
 
-def _branch(plan: Plan) -> Attribute:
+def _convert_branch_to_attribute(plan: PlanStep) -> Attribute:
     if isinstance(plan, Variable | Relative | Conditional):
         return plan
     return Relative(plan.id, plan)
 
 
-def qualified(plan: Plan, id: int, qualifier: Qualifier) -> Attribute:
+def qualified(plan: PlanStep, id: int, qualifier: Qualifier) -> Attribute:
     """Return a step with one more qualifier."""
     if isinstance(plan, Conditional):
         yes, no = (qualified(branch, id, qualifier) for branch in (plan.yes, plan.no))
@@ -256,7 +261,7 @@ def qualified(plan: Plan, id: int, qualifier: Qualifier) -> Attribute:
     return Relative(id, plan, (qualifier,))
 
 
-def _membership(call: CallPlan, value: Plan, constant: Constant) -> Plan:
+def _build_membership_step(call: CallPlan, value: PlanStep, constant: Constant) -> PlanStep:
     """Return the step of `value in [constants]`: a lookup if all constants are simple, else the call."""
     elements = constant.value
     if not isinstance(elements, list) or not elements:
@@ -266,11 +271,11 @@ def _membership(call: CallPlan, value: Plan, constant: Constant) -> Plan:
         if type(element) not in (str, bool, int, Uint, float):
             return call
         members.add((type(element), element))
-        members.update(_equals(element))
+        members.update(_list_equal_numbers(element))
     return Membership(call.id, value, frozenset(members))
 
 
-def _equals(element: object) -> list[tuple[type, object]]:
+def _list_equal_numbers(element: object) -> list[tuple[type, object]]:
     """Return the same number in the other types."""
     if type(element) not in (int, Uint, float):
         return []

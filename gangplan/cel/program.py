@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gangplan.cel.ast import Node
+from gangplan.cel.ast import AstNode
 from gangplan.cel.calls import build_call
 from gangplan.cel.checked import Checked
 from gangplan.cel.closures import (
@@ -15,12 +15,12 @@ from gangplan.cel.closures import (
     build_fallback,
     build_list,
     build_logic,
+    build_measured,
     build_membership,
-    measured,
 )
 from gangplan.cel.cost import CrashError, can_crash
 from gangplan.cel.errors import EvalError
-from gangplan.cel.frame import FAILED, MISSING, Frame
+from gangplan.cel.frame import EVALUATION_FAILURES, MISSING_VARIABLE, Frame
 from gangplan.cel.loops import build_fold
 from gangplan.cel.measuring import Meter
 from gangplan.cel.plan import (
@@ -33,14 +33,14 @@ from gangplan.cel.plan import (
     Logic,
     Membership,
     NewList,
-    Plan,
+    PlanStep,
     Relative,
     Variable,
 )
 from gangplan.cel.planner import plan_program
 from gangplan.cel.types import Type
 
-_BUILDERS: dict[type, Callable[[Any, Callable[[Plan], Closure]], Closure]] = {
+_BUILDERS: dict[type, Callable[[Any, Callable[[PlanStep], Closure]], Closure]] = {
     Variable: build_attribute,
     Relative: build_attribute,
     Conditional: build_conditional,
@@ -53,7 +53,7 @@ _BUILDERS: dict[type, Callable[[Any, Callable[[Plan], Closure]], Closure]] = {
 }
 
 
-class Program:
+class CelProgram:
     """An expression, ready to be evaluated any number of times.
 
     `text` is the expression, `type` its static type, and `may_crash` whether evaluation may stop half-way
@@ -80,7 +80,7 @@ class Program:
         return self._checked
 
     @property
-    def node(self) -> Node:
+    def node(self) -> AstNode:
         """The checked tree."""
         return self.checked.node
 
@@ -99,7 +99,7 @@ class Program:
         """
         run = self._run
         if run is None:
-            run = self._run = _build(self.plan.root)
+            run = self._run = _build_step_closure(self.plan.root)
         frame: Frame = self._pad.copy()
         try:
             for slot, name in self.plan.variables:
@@ -124,7 +124,7 @@ class Program:
         plan = self.plan
         frame: Frame = self._pad.copy()
         for slot, name in plan.variables:
-            frame[slot] = activation.get(name, MISSING)
+            frame[slot] = activation.get(name, MISSING_VARIABLE)
         meter = Meter(frame, budget)
         try:
             value = meter.run(plan.root)
@@ -132,27 +132,27 @@ class Program:
             value = EvalError(str(problem))
         except EvalError as problem:
             value = problem
-        if isinstance(value, FAILED):
+        if isinstance(value, EVALUATION_FAILURES):
             if isinstance(value, EvalError):
                 value.cost = meter.cost
             raise value
         return value, meter.cost
 
 
-def program_of(text: str, checked: Checked) -> Program:
+def build_program(text: str, checked: Checked) -> CelProgram:
     """Return the program of a checked expression.
 
     Raises `CompileError` if the API server cannot make a program of it although its types agree (`int('a')`).
     """
     may_crash = any(can_crash(id) for ids in checked.overloads.values() for id in ids)
-    program = Program(text, checked.type, may_crash, lambda: checked)
+    program = CelProgram(text, checked.type, may_crash, lambda: checked)
     _ = program.plan  # planning raises any error now
     return program
 
 
-def _build(plan: Plan) -> Closure:
+def _build_step_closure(plan: PlanStep) -> Closure:
     if isinstance(plan, Constant):
         value = plan.value
         return lambda frame: value
     builder = _BUILDERS.get(type(plan))
-    return builder(plan, _build) if builder is not None else measured(plan)
+    return builder(plan, _build_step_closure) if builder is not None else build_measured(plan)

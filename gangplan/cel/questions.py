@@ -6,10 +6,10 @@ answers, and a leaf is the outcome. Values that give all the answers of a path w
 same way, so they have the same outcome. Where a tree has no path, because an answer is new or a value has
 another type, the expressions must be evaluated.
 
-Questions: `Take` a field of a mapping (does it exist?), `Spread` a list or the keys of a mapping (how many
-are there?), and `Test` values with a function of CEL (what does it return?). Values that are taken or spread
-get a number and can be asked about. A test evaluates its function, so a new text needs no new path as long as
-the answers are the same. Consecutive tests of one value are answered together, once per value.
+Questions: `TakeNode` a field of a mapping (does it exist?), `SpreadNode` a list or the keys of a mapping (how
+many are there?), and `AskNode` values with a function of CEL (what does it return?). Values that are taken or
+spread get a number and can be asked about. A test evaluates its function, so a new text needs no new path as
+long as the answers are the same. Consecutive tests of one value are answered together, once per value.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from typing import Any
 from gangplan.cel.cost import CrashError
 from gangplan.cel.errors import EvalError, UnknownError
 
-Values = list[Any]
-Answer = Any
+PathValues = list[Any]
+NodeAnswer = Any
 # Most nodes of one tree; a policy has about ten paths of about twenty questions.
-MOST_NODES = 4_000
+MAX_TREE_NODES = 4_000
 # Most answers that one tree remembers by value; then it forgets them all.
 MOST_KEPT = 8_192
 # Types whose equal values no function of CEL can distinguish; 0.0 and -0.0 are equal but distinguishable.
-EXACT = frozenset((str, int, bool, type(None)))
-TAKE, SPREAD, TEST, END = range(4)
+EXACT_TYPES = frozenset((str, int, bool, type(None)))
+TAKE, SPREAD, TEST, PATH_END = range(4)
 # The answer of a test whose result is not a boolean: it did not fail.
-FINE = "fine"
+NOT_FAILED = "fine"
 
 
-class UnforeseenError(Exception):
+class UnforeseenPathError(Exception):
     """A recorded path does not apply to these values: evaluate the expressions."""
 
 
 # The errors with which a test can fail.
-UNFORESEEN = (UnforeseenError, EvalError, UnknownError, CrashError)
+UNFORESEEN = (UnforeseenPathError, EvalError, UnknownError, CrashError)
 
 
 class WayError(Exception):
     """Two paths with the same answers differ: a bug in gangplan."""
 
 
-class Node:
+class QuestionNode:
     """A question. `branches` are the known answers, with the node that follows each."""
 
     __slots__ = ("branches", "kind")
 
     def __init__(self, kind: int) -> None:
         self.kind = kind
-        self.branches: dict[Answer, Node] = {}
+        self.branches: dict[NodeAnswer, QuestionNode] = {}
 
 
-class Take(Node):
+class TakeNode(QuestionNode):
     """Field `key` of mapping `source`: True if it exists, and then its value gets the next number; else
     False."""
 
@@ -67,7 +67,7 @@ class Take(Node):
         self.key = key
 
 
-class Spread(Node):
+class SpreadNode(QuestionNode):
     """The entries of list (or keys of mapping) `source`: their count (mappings: ~count); each gets the next
     number."""
 
@@ -78,7 +78,7 @@ class Spread(Node):
         self.source = source
 
 
-class Test(Node):
+class AskNode(QuestionNode):
     """The answer of `ask` about the values `sources`.
 
     For a test of a single value, `kept` is the node that follows, by the value's type and the value.
@@ -86,11 +86,11 @@ class Test(Node):
 
     __slots__ = ("ask", "kept", "sources")
 
-    def __init__(self, sources: tuple[int, ...], ask: Callable[[Values], Answer]) -> None:
+    def __init__(self, sources: tuple[int, ...], ask: Callable[[PathValues], NodeAnswer]) -> None:
         super().__init__(TEST)
         self.sources = sources
         self.ask = ask
-        self.kept: dict[type, dict[Any, Node]] = {}
+        self.kept: dict[type, dict[Any, QuestionNode]] = {}
 
 
 class QuestionTree:
@@ -99,22 +99,24 @@ class QuestionTree:
     __slots__ = ("_kept", "_tests", "count", "first", "ways")
 
     def __init__(self) -> None:
-        self.first: dict[Answer, Node] = {}
+        self.first: dict[NodeAnswer, QuestionNode] = {}
         self.count = 0
         self.ways = 0
         self._kept = 0
-        self._tests: list[Test] = []
+        self._tests: list[AskNode] = []
 
-    def add(self, branches: dict[Answer, Node], answer: Answer, node: Node) -> Node:
+    def add(
+        self, branches: dict[NodeAnswer, QuestionNode], answer: NodeAnswer, node: QuestionNode
+    ) -> QuestionNode:
         """Add a node below an answer, and return it."""
         branches[answer] = node
         self.count += 1
-        self.ways += node.kind == END
-        if isinstance(node, Test):
+        self.ways += node.kind == PATH_END
+        if isinstance(node, AskNode):
             self._tests.append(node)
         return node
 
-    def end(self, given: Sequence[Any]) -> Node | None:
+    def end(self, given: Sequence[Any]) -> QuestionNode | None:
         """Return the end to which the values lead, or None if no path was recorded. `given` are values 0, 1,
         ..."""
         values = list(given)
@@ -143,37 +145,39 @@ class QuestionTree:
                 return node
         return None
 
-    def followed(self, given: Sequence[Any]) -> tuple[list[tuple[Node, Answer]], Node] | None:
+    def followed(
+        self, given: Sequence[Any]
+    ) -> tuple[list[tuple[QuestionNode, NodeAnswer]], QuestionNode] | None:
         """Return the questions on the path with their answers, and its end; None if no path was recorded."""
         values, steps = list(given), []
         node = self.first.get(None)
-        while node is not None and node.kind != END:
-            answer = answered(node, values)
+        while node is not None and node.kind != PATH_END:
+            answer = answer_question(node, values)
             if answer is None:
                 return None
             steps.append((node, answer))
             node = node.branches.get(answer)
         return (steps, node) if node is not None else None
 
-    def _tested(self, node: Test, values: Values) -> Node | None:
+    def _tested(self, node: AskNode, values: PathValues) -> QuestionNode | None:
         """Return the node after a test and all following tests of the same value."""
         sources = node.sources
         if len(sources) != 1:
-            return _asked(node, values)
+            return _follow_question_answer(node, values)
         value = values[sources[0]]
         kept = node.kept.get(type(value))
         if kept is not None:
             known = kept.get(value)
             if known is not None:
                 return known
-        found = _asked(node, values)
-        while isinstance(found, Test) and found.sources == sources:
-            found = _asked(found, values)
-        if found is not None and type(value) in EXACT:
+        found = _follow_question_answer(node, values)
+        while isinstance(found, AskNode) and found.sources == sources:
+            found = _follow_question_answer(found, values)
+        if found is not None and type(value) in EXACT_TYPES:
             self._keep(node, value, found)
         return found
 
-    def _keep(self, node: Test, value: Any, found: Node) -> None:
+    def _keep(self, node: AskNode, value: Any, found: QuestionNode) -> None:
         if self._kept >= MOST_KEPT:
             for test in self._tests:
                 test.kept.clear()
@@ -182,7 +186,7 @@ class QuestionTree:
         node.kept.setdefault(type(value), {})[value] = found
 
 
-def _asked(node: Test, values: Values) -> Node | None:
+def _follow_question_answer(node: AskNode, values: PathValues) -> QuestionNode | None:
     try:
         answer = node.ask(values)
     except UNFORESEEN:
@@ -190,16 +194,16 @@ def _asked(node: Test, values: Values) -> Node | None:
     return node.branches.get(answer)
 
 
-def answered(node: Node, values: Values) -> Answer:
+def answer_question(node: QuestionNode, values: PathValues) -> NodeAnswer:
     """Answer one question, and add what it takes or spreads to the values. Return None if no path applies."""
-    if isinstance(node, Test):
+    if isinstance(node, AskNode):
         try:
             return node.ask(values)
         except UNFORESEEN:
             return None
-    assert isinstance(node, Take | Spread)
+    assert isinstance(node, TakeNode | SpreadNode)
     value = values[node.source]
-    if isinstance(node, Spread):
+    if isinstance(node, SpreadNode):
         if type(value) is not list and type(value) is not dict:
             return None
         values += value
@@ -212,5 +216,5 @@ def answered(node: Node, values: Values) -> Answer:
 
 
 # The ends of paths: the expressions report nothing about the values, or they must be evaluated.
-SILENT = Node(END)
-EVALUATE = Node(END)
+SILENT = QuestionNode(PATH_END)
+EVALUATE = QuestionNode(PATH_END)

@@ -7,20 +7,20 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, kind
+from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, runtime_kind_of
 
 
-def agrees(recorded: Any, value: object) -> bool:
+def is_recorded_value(recorded: Any, value: object) -> bool:
     """Return whether a value is the recorded one.
 
     Integers beyond 53 bits may be recorded as text, doubles as integers; opaque values record only their
     type.
     """
     if isinstance(recorded, str) and recorded.startswith("<"):
-        return recorded == shown(value) or value == recorded
+        return recorded == format_recorded_value(value) or value == recorded
     if isinstance(recorded, dict) and len(recorded) == 1 and next(iter(recorded)).startswith("$"):
         tag, content = next(iter(recorded.items()))
-        return _tagged(tag[1:], content, value)
+        return _matches_tagged_value(tag[1:], content, value)
     if isinstance(value, bool) or recorded is None:
         return value is recorded
     if isinstance(value, float):
@@ -29,15 +29,15 @@ def agrees(recorded: Any, value: object) -> bool:
         return not isinstance(recorded, float | bool) and str(recorded) == str(int(value))
     if isinstance(value, list | tuple):
         is_same_size = isinstance(recorded, list) and len(recorded) == len(value)
-        return is_same_size and all(map(agrees, recorded, value))
+        return is_same_size and all(map(is_recorded_value, recorded, value))
     if isinstance(value, Mapping):
         if not isinstance(recorded, dict) or recorded.keys() != value.keys():
             return False
-        return all(agrees(recorded[key], found) for key, found in value.items())
+        return all(is_recorded_value(recorded[key], found) for key, found in value.items())
     return type(recorded) is type(value) and recorded == value
 
 
-def _tagged(tag: str, content: Any, value: object) -> bool:
+def _matches_tagged_value(tag: str, content: Any, value: object) -> bool:
     """Return whether a value is the one that a tagged value represents."""
     match value:
         case Uint():
@@ -51,20 +51,22 @@ def _tagged(tag: str, content: Any, value: object) -> bool:
             return tag == "timestamp" and content == f"{seconds}.{fraction:09d}"
         case Optional(present=present, value=inner):
             return (
-                tag == "optional" and len(content) == present and (not present or agrees(content[0], inner))
+                tag == "optional"
+                and len(content) == present
+                and (not present or is_recorded_value(content[0], inner))
             )
         case TypeValue(type=type_):
             return tag == "type" and content.partition("(")[0] == type_.name
         case float():
-            return tag == "double" and _special(value) == content
+            return tag == "double" and _format_special_double(value) == content
         case Mapping():
-            return tag == "map" and _same_pairs(content, value)
+            return tag == "map" and _matches_recorded_pairs(content, value)
         case Opaque():
-            return tag == kind(value)
+            return tag == runtime_kind_of(value)
     return False
 
 
-def _special(value: float) -> str:
+def _format_special_double(value: float) -> str:
     """Return a double that JSON lacks as Go prints it."""
     if math.isnan(value):
         return "NaN"
@@ -73,30 +75,34 @@ def _special(value: float) -> str:
     return "-0" if value == 0 and math.copysign(1, value) < 0 else repr(value)
 
 
-def _same_pairs(pairs: list[list[Any]], value: Mapping[Any, Any]) -> bool:
+def _matches_recorded_pairs(pairs: list[list[Any]], value: Mapping[Any, Any]) -> bool:
     left = list(pairs)
     for key, found in value.items():
-        match = next((pair for pair in left if agrees(pair[0], key) and agrees(pair[1], found)), None)
+        match = next(
+            (pair for pair in left if is_recorded_value(pair[0], key) and is_recorded_value(pair[1], found)),
+            None,
+        )
         if match is None:
             return False
         left.remove(match)
     return not left
 
 
-def shown(value: object) -> str:
+def format_recorded_value(value: object) -> str:
     """Return a value for people; maps with keys that are not strings as Go prints them (`<map map[1:a]>`)."""
     if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
-        return f"<map {_printed(value)}>"
+        return f"<map {_format_as_go_value(value)}>"
     return repr(value)
 
 
-def _printed(value: object) -> str:
+def _format_as_go_value(value: object) -> str:
     """Return a value as Go's fmt prints it."""
     if isinstance(value, Mapping):
         keys = sorted(value, key=lambda key: (str(type(key)), key))
-        return f"map[{' '.join(f'{_printed(key)}:{_printed(value[key])}' for key in keys)}]"
+        pairs = (f"{_format_as_go_value(key)}:{_format_as_go_value(value[key])}" for key in keys)
+        return f"map[{' '.join(pairs)}]"
     if isinstance(value, list | tuple):
-        return f"[{' '.join(map(_printed, value))}]"
+        return f"[{' '.join(map(_format_as_go_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
     return "<nil>" if value is None else str(value)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.cel.ast import Node
+from gangplan.cel.ast import AstNode
 from gangplan.cel.declarations import Overload
 from gangplan.cel.errors import Issue
-from gangplan.cel.types import BOOL, DYN, ERROR, Type, optional_of
-from gangplan.cel.unify import Bindings, describe, is_dyn, most_general, unwrapped
+from gangplan.cel.types import BOOL, DYN, ERROR_TYPE, Type, optional_of
+from gangplan.cel.unify import Bindings, describe_type, find_more_general, is_dyn, unwrap_optional
 
 _LOGICAL = frozenset(("_&&_", "_||_"))
 
@@ -22,26 +22,26 @@ class Resolution:
         self.overloads: dict[int, tuple[str, ...]] = {}
         self.issues: list[Issue] = []
 
-    def complain(self, node: Node, message: str) -> None:
+    def complain(self, node: AstNode, message: str) -> None:
         """Record that something is wrong at a node."""
         self.issues.append(Issue(node.offset, message))
 
-    def mismatch(self, node: Node, wanted: Type, found: Type) -> None:
+    def mismatch(self, node: AstNode, wanted: Type, found: Type) -> None:
         """Record that a node is of another type than is wanted."""
-        self.complain(node, f"expected type '{describe(wanted)}' but found '{describe(found)}'")
+        self.complain(node, f"expected type '{describe_type(wanted)}' but found '{describe_type(found)}'")
 
-    def undeclared(self, node: Node, name: str) -> None:
+    def undeclared(self, node: AstNode, name: str) -> None:
         """Record that nothing has the name of a node."""
         self.complain(node, f"undeclared reference to '{name}' (in container '')")
-        self.types[node.id] = ERROR
+        self.types[node.id] = ERROR_TYPE
 
     def resolve(
         self,
-        node: Node,
+        node: AstNode,
         function: str,
         known: Sequence[Overload],
-        target: Node | None,
-        arguments: Sequence[Node],
+        target: AstNode | None,
+        arguments: Sequence[AstNode],
     ) -> None:
         """Choose the overloads of a call; if those that fit differ in their results, the result is dyn."""
         operands = arguments if target is None else (target, *arguments)
@@ -64,7 +64,7 @@ class Resolution:
                     result = DYN
         if result is None:
             self.complain(node, self.no_overload(function, given, is_member=target is not None))
-            result = ERROR
+            result = ERROR_TYPE
         else:
             self.overloads[node.id] = tuple(chosen)
         self.types[node.id] = result
@@ -78,7 +78,7 @@ class Resolution:
         return tuple(map(fresh.substitute, overload.arguments)), fresh.substitute(overload.result)
 
     def logical(
-        self, node: Node, overload: Overload, operands: Sequence[Node], given: Sequence[Type]
+        self, node: AstNode, overload: Overload, operands: Sequence[AstNode], given: Sequence[Type]
     ) -> None:
         """Resolve a logical operator, whose operands are all of type bool."""
         is_wrong = False
@@ -86,24 +86,24 @@ class Resolution:
             if not self.bindings.assign((type_,), (BOOL,)):
                 self.mismatch(operand, BOOL, type_)
                 is_wrong = True
-        self.types[node.id] = ERROR if is_wrong else BOOL
+        self.types[node.id] = ERROR_TYPE if is_wrong else BOOL
         self.overloads[node.id] = (overload.id,)
 
     def no_overload(self, function: str, given: Sequence[Type], *, is_member: bool) -> str:
         """Return the message that a function does not take operands of these types."""
-        shown = [describe(self.bindings.substitute(type_, is_final=True)) for type_ in given]
+        shown = [describe_type(self.bindings.substitute(type_, is_final=True)) for type_ in given]
         prefix = f"{shown.pop(0)}." if is_member else ""
         return f"found no matching overload for '{function}' applied to '{prefix}({', '.join(shown)})'"
 
     # Agreement
 
-    def entry_type(self, node: Node, *, is_optional: bool) -> Type:
+    def entry_type(self, node: AstNode, *, is_optional: bool) -> Type:
         """Return the type that an element adds; one marked `?` must be an optional, and adds what
         it holds."""
         type_ = self.types[node.id]
         if not is_optional:
             return type_
-        inner, was_optional = unwrapped(type_)
+        inner, was_optional = unwrap_optional(type_)
         if not was_optional and not is_dyn(inner):
             self.mismatch(node, optional_of(inner), inner)
         return inner
@@ -114,10 +114,10 @@ class Resolution:
         if before is None:
             return type_
         if self.bindings.assign((before,), (type_,)):
-            return most_general(before, type_)
+            return find_more_general(before, type_)
         return DYN
 
-    def want(self, node: Node, wanted: Type) -> None:
+    def want(self, node: AstNode, wanted: Type) -> None:
         """Check that a node is of a type."""
         if not self.bindings.assign((wanted,), (self.types[node.id],)):
             self.mismatch(node, wanted, self.types[node.id])

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gangplan.cel.program import Program
-from gangplan.cel.questions import EXACT, UnforeseenError, Values
+from gangplan.cel.program import CelProgram
+from gangplan.cel.questions import EXACT_TYPES, PathValues, UnforeseenPathError
 from gangplan.cel.values import Optional
 
-Reader = Callable[[Values], Any]
+ValueReader = Callable[[PathValues], Any]
 
 
 class StopError(Exception):
     """The path cannot be recorded from here on."""
 
 
-class Seen:
+class SeenValue:
     """A value that depends on the object: its current value, the numbers of its sources, and how to read it.
 
     `number` is the number of a value that was given, taken or spread, and -1 for the result of a function.
@@ -29,7 +29,7 @@ class Seen:
         self,
         value: Any,
         sources: tuple[int, ...],
-        read: Reader,
+        read: ValueReader,
         number: int = -1,
         fixed: Mapping[str, Any] | None = None,
     ) -> None:
@@ -40,14 +40,14 @@ class Seen:
         self.fixed = fixed or {}
 
 
-class Made(list[Any]):
+class BuiltList(list[Any]):
     """A list that an expression built, which may contain seen values."""
 
 
-class Named:
+class EvaluatedVariables:
     """The `variables` of a policy: programs by name, each evaluated once."""
 
-    def __init__(self, programs: Mapping[str, Program], run: Callable[[Program], Any]) -> None:
+    def __init__(self, programs: Mapping[str, CelProgram], run: Callable[[CelProgram], Any]) -> None:
         self.programs = programs
         self.run = run
         self.known: dict[str, Any] = {}
@@ -61,30 +61,30 @@ class Named:
         return self.known[name]
 
 
-def lifted(value: Any) -> Seen:
-    """Return a value as a `Seen` one, with how to read it. Raises `StopError` for a kind that cannot
+def lift_value(value: Any) -> SeenValue:
+    """Return a value as a `SeenValue` one, with how to read it. Raises `StopError` for a kind that cannot
     be read."""
-    if isinstance(value, Seen):
+    if isinstance(value, SeenValue):
         return value
-    if type(value) is Made:
-        parts = [lifted(part) for part in value]
+    if type(value) is BuiltList:
+        parts = [lift_value(part) for part in value]
         readers = [part.read for part in parts]
-        return Seen(
+        return SeenValue(
             [part.value for part in parts],
-            union(*parts),
+            merge_sources(*parts),
             lambda values: [read(values) for read in readers],
         )
-    if isinstance(value, Named | Optional):
+    if isinstance(value, EvaluatedVariables | Optional):
         raise StopError
-    return Seen(value, (), lambda values: value)
+    return SeenValue(value, (), lambda values: value)
 
 
-def entry_of(read: Reader, place: int) -> Reader:
+def build_entry_reader(read: ValueReader, place: int) -> ValueReader:
     """Return a reader of a list's entry, or a mapping's key, at a position."""
     return lambda values: list(read(values))[place]
 
 
-def applied(call: Callable[..., Any], readers: list[Reader]) -> Reader:
+def build_call_reader(call: Callable[..., Any], readers: list[ValueReader]) -> ValueReader:
     """Return a reader that applies a function to what the readers return."""
     if len(readers) == 1:
         (only,) = readers
@@ -95,7 +95,7 @@ def applied(call: Callable[..., Any], readers: list[Reader]) -> Reader:
     return lambda values: call(*[read(values) for read in readers])
 
 
-def union(*parts: Seen) -> tuple[int, ...]:
+def merge_sources(*parts: SeenValue) -> tuple[int, ...]:
     """Return the numbers of all sources of the parts."""
     return tuple(sorted({number for part in parts for number in part.sources}))
 
@@ -103,27 +103,27 @@ def union(*parts: Seen) -> tuple[int, ...]:
 def is_mixed(value: Any) -> bool:
     """Return whether a value may depend on the object, so that a function cannot be called with it
     directly."""
-    return isinstance(value, Seen | Made | Named | Optional)
+    return isinstance(value, SeenValue | BuiltList | EvaluatedVariables | Optional)
 
 
-def bool_of(value: Any) -> bool:
-    """Return a boolean. Raises `UnforeseenError` for any other value."""
+def expect_bool(value: Any) -> bool:
+    """Return a boolean. Raises `UnforeseenPathError` for any other value."""
     if type(value) is not bool:
-        raise UnforeseenError
+        raise UnforeseenPathError
     return value
 
 
-def count_of(value: Any) -> tuple[type, int]:
-    """Return the type of what a loop goes through, and its size. Raises `UnforeseenError` for any other
+def measure_range(value: Any) -> tuple[type, int]:
+    """Return the type of what a loop goes through, and its size. Raises `UnforeseenPathError` for any other
     value."""
     if type(value) is not list and type(value) is not dict:
-        raise UnforeseenError
+        raise UnforeseenPathError
     return type(value), len(value)
 
 
-def named(value: Any) -> tuple[type, Any]:
-    """Return a value with its type, as an answer. Raises `UnforeseenError` for a value that Python may equate
-    to another."""
-    if type(value) not in EXACT:
-        raise UnforeseenError
+def tag_with_type(value: Any) -> tuple[type, Any]:
+    """Return a value with its type, as an answer. Raises `UnforeseenPathError` for a value that Python may
+    equate to another."""
+    if type(value) not in EXACT_TYPES:
+        raise UnforeseenPathError
     return type(value), value

@@ -46,7 +46,7 @@ class ObjectType(Type):
 
 
 DYN = Type("dyn")
-ERROR = Type("!error!")
+ERROR_TYPE = Type("!error!")
 NULL = Type("null_type")
 BOOL = Type("bool")
 INT = Type("int")
@@ -56,7 +56,7 @@ STRING = Type("string")
 BYTES = Type("bytes")
 DURATION = Type("google.protobuf.Duration")
 TIMESTAMP = Type("google.protobuf.Timestamp")
-QUANTITY = Type("kubernetes.Quantity")
+QUANTITY_TYPE = Type("kubernetes.Quantity")
 URL = Type("kubernetes.URL")
 SEMVER = Type("kubernetes.Semver")
 NAMED_FORMAT = Type("kubernetes.NamedFormat")
@@ -79,6 +79,6 @@ def optional_of(value: Type) -> Type:
     return Type("optional_type", (value,))
 
 
-def type_of(value: Type) -> Type:
+def metatype_of(value: Type) -> Type:
     """Return the type of a type: `type(value)`."""
     return Type("type", (value,))

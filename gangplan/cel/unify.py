@@ -32,7 +32,7 @@ _NULLABLE = frozenset(("opaque", "struct", "any", "google.protobuf.Duration", "g
 _WITH_PARTS = frozenset(("opaque", "list", "map"))
 
 
-def kind(type_: Type) -> str:
+def type_kind_of(type_: Type) -> str:
     """Return the name of a type of the language, or `param`, `struct` or `opaque`."""
     if type_.__class__ is Parameter:
         return "param"
@@ -46,7 +46,7 @@ def kind(type_: Type) -> str:
 
 def is_dyn(type_: Type) -> bool:
     """Return whether the type is only known at run time."""
-    return kind(type_) in ("dyn", "any")
+    return type_kind_of(type_) in ("dyn", "any")
 
 
 def is_wild(type_: Type) -> bool:
@@ -54,35 +54,35 @@ def is_wild(type_: Type) -> bool:
     return type_.__class__ is Type and type_.name in _WILD
 
 
-def unwrapped(type_: Type) -> tuple[Type, bool]:
+def unwrap_optional(type_: Type) -> tuple[Type, bool]:
     """Return what an optional holds and True, or the type itself and False."""
     if type_.name == "optional_type" and type_.parameters:
         return type_.parameters[0], True
     return type_, False
 
 
-def describe(type_: Type) -> str:
+def describe_type(type_: Type) -> str:
     """Return a type as the API server writes it in complaints."""
     short = {
         "google.protobuf.Duration": "duration",
         "google.protobuf.Timestamp": "timestamp",
         "null_type": "null",
     }
-    if kind(type_) in short:
+    if type_kind_of(type_) in short:
         return short[type_.name]
     if not type_.parameters:
         return type_.name
-    return f"{type_.name}({', '.join(map(describe, type_.parameters))})"
+    return f"{type_.name}({', '.join(map(describe_type, type_.parameters))})"
 
 
-def most_general(one: Type, other: Type) -> Type:
+def find_more_general(one: Type, other: Type) -> Type:
     """Return the less specific one of two types that agree."""
-    return one if _covers(one, other) else other
+    return one if _covers_other_type(one, other) else other
 
 
-def _covers(one: Type, other: Type) -> bool:
+def _covers_other_type(one: Type, other: Type) -> bool:
     """Return whether a type is equal to another or less specific."""
-    kind1, kind2 = kind(one), kind(other)
+    kind1, kind2 = type_kind_of(one), type_kind_of(other)
     if is_dyn(one) or kind1 == "param":
         return True
     if is_dyn(other) or kind2 == "param" or kind1 != kind2:
@@ -91,7 +91,7 @@ def _covers(one: Type, other: Type) -> bool:
         return (
             one.name == other.name
             and len(one.parameters) == len(other.parameters)
-            and all(map(_covers, one.parameters, other.parameters))
+            and all(map(_covers_other_type, one.parameters, other.parameters))
         )
     return kind1 == "type" or one == other
 
@@ -142,7 +142,7 @@ class Bindings:
         self.bound[name] = type_
 
     def _agree(self, one: Type, other: Type) -> bool:
-        kind1, kind2 = kind(one), kind(other)
+        kind1, kind2 = type_kind_of(one), type_kind_of(other)
         if kind2 == "param":
             fits, has_meaning = self._stands_for(one, other)
             if fits or has_meaning:
@@ -176,7 +176,7 @@ class Bindings:
                 return True, True
             if not self._agree(type_, meaning):
                 return False, True
-            general = most_general(type_, meaning)
+            general = find_more_general(type_, meaning)
             if not self._is_within(parameter, general):
                 self._bind(parameter.name, general)
             return True, True

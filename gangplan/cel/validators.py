@@ -9,50 +9,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.cel.ast import Call, ListNode, Literal, MapNode, Node, children
+from gangplan.cel.ast import AstNode, Call, ListNode, Literal, MapNode, list_children
 from gangplan.cel.checked import Checked
-from gangplan.cel.clock import from_unix, parse_duration, parse_timestamp
+from gangplan.cel.clock import build_timestamp, parse_go_duration, parse_timestamp
 from gangplan.cel.errors import CompileError, EvalError, Issue, UnknownError
 from gangplan.cel.formats import check_format
 from gangplan.cel.library import regex
 from gangplan.cel.types import Type
-from gangplan.cel.unify import describe, kind
+from gangplan.cel.unify import describe_type, type_kind_of
 
 _SINCE = 29
 
 
-def validate(checked: Checked, text: str, minor: int) -> None:
+def check_constants(checked: Checked, text: str, minor: int) -> None:
     """Check the constants of an expression.
 
     Raises `CompileError` if a constant does not fit its function, or a literal mixes types.
     """
     issues: list[Issue] = []
-    nodes = list(_walk(checked.node, is_exempt=False))
+    nodes = list(_walk_ast_nodes(checked.node, is_exempt=False))
     for node, is_exempt in nodes:
         if isinstance(node, ListNode | MapNode) and not (is_exempt and minor >= _SINCE):
-            issues += _mixed(node, checked)
+            issues += _check_mixed_element_types(node, checked)
         elif isinstance(node, Call) and minor >= _SINCE:
-            issues += _constants(node, checked)
+            issues += _check_constant_arguments(node, checked)
     if issues:
         raise CompileError(text, tuple(sorted(issues, key=lambda issue: issue.offset)))
 
 
-def _constants(node: Call, checked: Checked) -> list[Issue]:
+def _check_constant_arguments(node: Call, checked: Checked) -> list[Issue]:
     """Return complaints about the constants of a call."""
     if node.function == "matches":
-        return _pattern(node, 0)
-    return check_format(node, checked) if node.function == "format" else _times(node)
+        return _check_constant_pattern(node, 0)
+    return check_format(node, checked) if node.function == "format" else _check_time_constant(node)
 
 
-def _walk(node: Node, *, is_exempt: bool) -> Iterator[tuple[Node, bool]]:
+def _walk_ast_nodes(node: AstNode, *, is_exempt: bool) -> Iterator[tuple[AstNode, bool]]:
     """Yield every node with whether it is inside the arguments of a `format` call."""
     yield node, is_exempt
     inside = is_exempt or (isinstance(node, Call) and node.function == "format")
-    for child in children(node):
-        yield from _walk(child, is_exempt=inside)
+    for child in list_children(node):
+        yield from _walk_ast_nodes(child, is_exempt=inside)
 
 
-def _times(node: Call) -> list[Issue]:
+def _check_time_constant(node: Call) -> list[Issue]:
     """Return a complaint about a constant without a value: `duration('1hx')`, `timestamp('nope')`."""
     if node.function not in ("duration", "timestamp") or not node.arguments:
         return []
@@ -64,25 +64,25 @@ def _times(node: Call) -> list[Issue]:
 
 def _is_time(function: str, value: object) -> bool:
     if isinstance(value, str):
-        return (parse_duration if function == "duration" else parse_timestamp)(value) is not None
+        return (parse_go_duration if function == "duration" else parse_timestamp)(value) is not None
     if not isinstance(value, int):
         return True
     try:
-        from_unix(value)
+        build_timestamp(value)
     except EvalError:
         return False
     # The server declares duration(int), but it always fails.
     return function == "timestamp"
 
 
-def _pattern(node: Call, position: int) -> list[Issue]:
+def _check_constant_pattern(node: Call, position: int) -> list[Issue]:
     """Return a complaint about a constant pattern that RE2 does not accept; the server checks the first
     argument of `matches`."""
     argument = node.arguments[position] if position < len(node.arguments) else None
     if not isinstance(argument, Literal) or not isinstance(argument.value, str):
         return []
     try:
-        regex.compiled(argument.value)
+        regex.compile_cel_pattern(argument.value)
     except UnknownError:
         return []
     except EvalError as error:
@@ -91,25 +91,27 @@ def _pattern(node: Call, position: int) -> list[Issue]:
     return []
 
 
-def _mixed(node: ListNode | MapNode, checked: Checked) -> list[Issue]:
+def _check_mixed_element_types(node: ListNode | MapNode, checked: Checked) -> list[Issue]:
     """Return complaints about elements whose types differ, including `dyn` next to `string`."""
     types = checked.types
     if isinstance(node, ListNode):
-        return _differing([(e, types[e.id], at in node.optional) for at, e in enumerate(node.elements)])[:1]
-    keys = _differing([(entry.key, types[entry.key.id], False) for entry in node.entries])
+        return _check_entry_types_agree(
+            [(e, types[e.id], at in node.optional) for at, e in enumerate(node.elements)]
+        )[:1]
+    keys = _check_entry_types_agree([(entry.key, types[entry.key.id], False) for entry in node.entries])
     values = [(entry.value, types[entry.value.id], entry.optional) for entry in node.entries]
-    return keys + _differing(values)
+    return keys + _check_entry_types_agree(values)
 
 
-def _differing(entries: list[tuple[Node, Type, bool]]) -> list[Issue]:
+def _check_entry_types_agree(entries: list[tuple[AstNode, Type, bool]]) -> list[Issue]:
     """Return a complaint for every entry whose type is not that of the first."""
     issues = []
     first: Type | None = None
     for node, type_, is_optional in entries:
         if is_optional:
-            if kind(type_) != "opaque":
+            if type_kind_of(type_) != "opaque":
                 # cel-go v0.26.0 reads past the end here, and the API server answers 500.
-                message = f"'?' needs an optional value and this is of type '{describe(type_)}'"
+                message = f"'?' needs an optional value and this is of type '{describe_type(type_)}'"
                 issues.append(Issue(node.offset, message))
                 continue
             type_ = type_.parameters[0]
@@ -117,6 +119,8 @@ def _differing(entries: list[tuple[Node, Type, bool]]) -> list[Issue]:
             first = type_
         elif type_ != first:
             issues.append(
-                Issue(node.offset, f"expected type '{describe(first)}' but found '{describe(type_)}'")
+                Issue(
+                    node.offset, f"expected type '{describe_type(first)}' but found '{describe_type(type_)}'"
+                )
             )
     return issues

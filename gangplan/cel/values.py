@@ -96,7 +96,7 @@ class NamedFormat(Opaque):
     problems: Callable[[str], list[str]] = field(compare=False)
 
 
-NONE = Optional(False)
+OPTIONAL_NONE = Optional(False)
 
 _KINDS: dict[type, Type] = {
     NoneType: types.NULL,
@@ -116,13 +116,13 @@ _KINDS: dict[type, Type] = {
 }
 
 
-def kind(value: object) -> str:
+def runtime_kind_of(value: object) -> str:
     """Return the name of a value's type at run time, as the API server writes it (`int`, `null_type`,
     `list`)."""
-    return type_of(value).name
+    return runtime_type_of(value).name
 
 
-def type_of(value: object) -> Type:
+def runtime_type_of(value: object) -> Type:
     """Return a value's type at run time, without parameters. Raises TypeError for what is not a CEL value."""
     found = _KINDS.get(type(value))
     if found is not None:
@@ -158,6 +158,6 @@ _GO_NAMES = {
 }
 
 
-def go_name(value: object) -> str:
+def go_type_of(value: object) -> str:
     """Return the Go type of a value."""
-    return _GO_NAMES[kind(value)]
+    return _GO_NAMES[runtime_kind_of(value)]

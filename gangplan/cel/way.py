@@ -7,36 +7,38 @@ from typing import Any
 
 from gangplan.cel.questions import (
     EVALUATE,
-    MOST_NODES,
-    Answer,
-    Node,
+    MAX_TREE_NODES,
+    AskNode,
+    NodeAnswer,
+    PathValues,
+    QuestionNode,
     QuestionTree,
-    Spread,
-    Take,
-    Test,
-    Values,
+    SpreadNode,
+    TakeNode,
     WayError,
 )
-from gangplan.cel.seen import Reader, Seen, StopError
+from gangplan.cel.seen import SeenValue, StopError, ValueReader
 
 
-class Way:
+class QuestionPath:
     """One path from the root of a tree. `given` are the values with which every path begins."""
 
     def __init__(self, tree: QuestionTree, given: list[Any]) -> None:
         self.tree = tree
-        self.values: Values = list(given)
-        self._branches: dict[Answer, Node] = tree.first
-        self._answer: Answer = None
-        self._taken: dict[tuple[int, str], Seen | None] = {}
-        self._spread: dict[int, list[Seen]] = {}
+        self.values: PathValues = list(given)
+        self._branches: dict[NodeAnswer, QuestionNode] = tree.first
+        self._answer: NodeAnswer = None
+        self._taken: dict[tuple[int, str], SeenValue | None] = {}
+        self._spread: dict[int, list[SeenValue]] = {}
         self._told: set[int] = set()  # values whose exact value was asked
 
-    def seen(self, number: int, fixed: Mapping[str, Any] | None = None) -> Seen:
+    def seen(self, number: int, fixed: Mapping[str, Any] | None = None) -> SeenValue:
         """Return one of the values by its number."""
-        return Seen(self.values[number], (number,), lambda values: values[number], number=number, fixed=fixed)
+        return SeenValue(
+            self.values[number], (number,), lambda values: values[number], number=number, fixed=fixed
+        )
 
-    def finish(self, end: Node) -> None:
+    def finish(self, end: QuestionNode) -> None:
         """End the path. Raises `WayError` if another path with the same answers ended differently.
 
         `EVALUATE` leaves the existing questions in place, because other objects may get further.
@@ -47,7 +49,9 @@ class Way:
         elif known is not end and end is not EVALUATE:
             raise WayError("two ends of one way")
 
-    def _node(self, wanted: type[Node], same: Callable[[Any], bool], make: Callable[[], Node]) -> Node:
+    def _node(
+        self, wanted: type[QuestionNode], same: Callable[[Any], bool], make: Callable[[], QuestionNode]
+    ) -> QuestionNode:
         """Return the next question: the existing one, or a new one.
 
         Raises `StopError` if the tree is full, and `WayError` if another question was asked after the same
@@ -55,19 +59,19 @@ class Way:
         """
         node = self._branches.get(self._answer)
         if node is None:
-            if self.tree.count >= MOST_NODES:
+            if self.tree.count >= MAX_TREE_NODES:
                 raise StopError
             return self.tree.add(self._branches, self._answer, make())
         if not isinstance(node, wanted) or not same(node):
             raise WayError("another question after the same answers")
         return node
 
-    def take(self, source: int, key: str) -> Seen | None:
+    def take(self, source: int, key: str) -> SeenValue | None:
         """Return a field of a mapping, or None if it does not exist."""
         if (source, key) in self._taken:
             return self._taken[source, key]
         node = self._node(
-            Take, lambda node: node.source == source and node.key == key, lambda: Take(source, key)
+            TakeNode, lambda node: node.source == source and node.key == key, lambda: TakeNode(source, key)
         )
         is_there = key in self.values[source]
         self._branches, self._answer = node.branches, is_there
@@ -75,23 +79,23 @@ class Way:
         self._taken[source, key] = found
         return found
 
-    def _next(self, value: Any) -> Seen:
+    def _next(self, value: Any) -> SeenValue:
         self.values.append(value)
         return self.seen(len(self.values) - 1)
 
-    def spread(self, source: int) -> list[Seen]:
+    def spread(self, source: int) -> list[SeenValue]:
         """Return the entries of a list, or the keys of a mapping."""
         if source not in self._spread:
-            node = self._node(Spread, lambda node: node.source == source, lambda: Spread(source))
+            node = self._node(SpreadNode, lambda node: node.source == source, lambda: SpreadNode(source))
             entries = self.values[source]
             count = len(entries)
             self._branches, self._answer = node.branches, count if type(entries) is list else ~count
             self._spread[source] = [self._next(entry) for entry in entries]
         return self._spread[source]
 
-    def test(self, sources: tuple[int, ...], ask: Reader, answer: Answer) -> Answer:
+    def test(self, sources: tuple[int, ...], ask: ValueReader, answer: NodeAnswer) -> NodeAnswer:
         """Ask `ask` about the values with these numbers, where `answer` is its answer now, and return the
         answer."""
-        node = self._node(Test, lambda node: node.sources == sources, lambda: Test(sources, ask))
+        node = self._node(AskNode, lambda node: node.sources == sources, lambda: AskNode(sources, ask))
         self._branches, self._answer = node.branches, answer
         return answer

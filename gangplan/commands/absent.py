@@ -5,40 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gangplan.errors import UserError
-from gangplan.findings import Finding, in_order
-from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace, nearest
+from gangplan.findings import Finding, sort_findings
+from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace, suggest_nearest
 
 
-def no_cluster(name: str, workspace: Workspace | None) -> UserError:
+def build_missing_cluster_error(name: str, workspace: Workspace | None) -> UserError:
     """Return the error for a cluster that does not exist: no file describes it, or its file has errors."""
     known = workspace.clusters if workspace is not None else ()
-    return _absent(f"there is no cluster '{name}'", f"{OVERLAYS}/{name}/cluster.yaml", known, name, workspace)
+    return _build_absent_name_error(
+        f"there is no cluster '{name}'", f"{OVERLAYS}/{name}/cluster.yaml", known, name, workspace
+    )
 
 
-def no_team(name: str, workspace: Workspace) -> UserError:
+def build_missing_team_error(name: str, workspace: Workspace) -> UserError:
     """Return the error for a team that does not exist."""
-    return _absent(
+    return _build_absent_name_error(
         f"there is no team '{name}'", f"{SPECS}/{name}/team.yaml", workspace.teams, name, workspace
     )
 
 
-def no_image(name: str, workspace: Workspace | None) -> UserError:
+def build_missing_image_error(name: str, workspace: Workspace | None) -> UserError:
     """Return the error for an image that is not in the catalog."""
     catalog = workspace.catalog if workspace is not None else None
     known = catalog.images if catalog is not None else ()
-    return _absent(f"the catalog has no image '{name}'", CATALOG, known, name, workspace)
+    return _build_absent_name_error(f"the catalog has no image '{name}'", CATALOG, known, name, workspace)
 
 
-def _absent(
+def _build_absent_name_error(
     message: str, file: str, known: Iterable[str], name: str, workspace: Workspace | None
 ) -> UserError:
     every = workspace.findings if workspace is not None else ()
-    return absent(message, nearest(name, known), (one for one in every if one.where.file == file))
+    return build_missing_name_error(
+        message, suggest_nearest(name, known), (one for one in every if one.where.file == file)
+    )
 
 
-def absent(message: str, help: str, findings: Iterable[Finding]) -> UserError:
+def build_missing_name_error(message: str, help: str, findings: Iterable[Finding]) -> UserError:
     """Return the error for a name that does not exist, or the first error of its file if there is one."""
-    wrong = in_order(one for one in findings if one.is_error)
+    wrong = sort_findings(one for one in findings if one.is_error)
     if not wrong:
         return UserError(message, help)
     more = f" ({len(wrong) - 1} more in this file: gangplan validate)" if wrong[1:] else ""

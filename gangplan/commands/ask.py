@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from gangplan.errors import UserError
-from gangplan.report.escape import log_line
+from gangplan.report.escape import escape_log_line
 
 
 def is_watched() -> bool:
@@ -15,7 +15,7 @@ def is_watched() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def ask(
+def ask_user(
     question: str,
     default: str = "",
     choices: Sequence[str] = (),
@@ -29,33 +29,33 @@ def ask(
     Raises KeyboardInterrupt if the input ends (Ctrl-D).
     """
     if hint:
-        say(hint)
+        print_below_question(hint)
     shown = f" [{default}]" if default else " (Enter: leave it out)" if is_optional else ""
     while True:
-        answer = _line(f"{question}{shown}: ", choices) or default
+        answer = _read_answer_line(f"{question}{shown}: ", choices) or default
         if not answer:
             if is_optional:
                 return ""
-            say("an answer is needed")
+            print_below_question("an answer is needed")
             continue
         try:
             if check is not None:
                 check(answer)
         except UserError as stop:
-            say(f"{stop.message}. {stop.help or ''}".rstrip())
+            print_below_question(f"{stop.message}. {stop.help or ''}".rstrip())
             continue
         return answer
 
 
-def say(text: str) -> None:
+def print_below_question(text: str) -> None:
     """Write a line under a question."""
-    sys.stdout.write(f"  {log_line(text)}\n")
+    sys.stdout.write(f"  {escape_log_line(text)}\n")
     sys.stdout.flush()
 
 
-def _line(prompt: str, choices: Sequence[str]) -> str:
+def _read_answer_line(prompt: str, choices: Sequence[str]) -> str:
     sys.stdout.flush()
-    with _completing(choices):
+    with _complete_choices_on_tab(choices):
         try:
             return input(prompt).strip()
         except EOFError:
@@ -64,7 +64,7 @@ def _line(prompt: str, choices: Sequence[str]) -> str:
 
 
 @contextmanager
-def _completing(choices: Sequence[str]) -> Iterator[None]:
+def _complete_choices_on_tab(choices: Sequence[str]) -> Iterator[None]:
     """Let TAB complete to one of the choices, if Python has readline."""
     try:
         import readline

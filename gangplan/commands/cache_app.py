@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from gangplan.commands.flags import Workspace
+from gangplan.commands.flags import WorkspaceFlag
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -18,31 +18,31 @@ app = typer.Typer(
 
 
 @app.command()
-def info(workspace: Workspace = None) -> None:
+def info(workspace: WorkspaceFlag = None) -> None:
     """Show how many records of each kind there are, and how much space they take."""
-    from gangplan.commands.common import plural, request
-    from gangplan.incremental.store import FOLDER, KINDS, Store
+    from gangplan.commands.common import build_request, format_plural
+    from gangplan.incremental.store import CACHE_FOLDER, RECORD_KINDS, RecordStore
 
-    store = Store(str(request(workspace, None, None, None, "serial", 1).root))
-    sizes = {kind: [size for _, size, _ in store.files(kind)] for kind in KINDS}
+    store = RecordStore(str(build_request(workspace, None, None, None, "serial", 1).root))
+    sizes = {kind: [size for _, size, _ in store.files(kind)] for kind in RECORD_KINDS}
     sizes = {kind or "other": own for kind, own in sizes.items() if own}
     if not sizes:
-        sys.stdout.write(f"{FOLDER}/ is empty\n")
+        sys.stdout.write(f"{CACHE_FOLDER}/ is empty\n")
         return
     for kind, own in sorted(sizes.items()):
-        sys.stdout.write(f"{kind:10} {plural(len(own), 'record'):>14} {sum(own) / 1024:>10.1f} KiB\n")
+        sys.stdout.write(f"{kind:10} {format_plural(len(own), 'record'):>14} {sum(own) / 1024:>10.1f} KiB\n")
 
 
 @app.command()
-def clear(workspace: Workspace = None) -> None:
+def clear(workspace: WorkspaceFlag = None) -> None:
     """Remove the whole cache. The next command computes everything again."""
-    from gangplan.commands.common import plural, request
-    from gangplan.errors import refusal
-    from gangplan.incremental.store import FOLDER, Store
+    from gangplan.commands.common import build_request, format_plural
+    from gangplan.errors import build_refusal_error
+    from gangplan.incremental.store import CACHE_FOLDER, RecordStore
 
-    store = Store(str(request(workspace, None, None, None, "serial", 1).root))
+    store = RecordStore(str(build_request(workspace, None, None, None, "serial", 1).root))
     try:
         removed = store.clear()
     except OSError as failed:
-        raise refusal(f"{FOLDER}/ cannot be cleared", failed) from None
-    sys.stdout.write(f"removed {plural(removed, 'record')} from {FOLDER}/\n")
+        raise build_refusal_error(f"{CACHE_FOLDER}/ cannot be cleared", failed) from None
+    sys.stdout.write(f"removed {format_plural(removed, 'record')} from {CACHE_FOLDER}/\n")

@@ -9,8 +9,8 @@ from typing import Any
 import typer
 import typer.main
 
-from gangplan.commands.new_flags import parameters
-from gangplan.commands.tree import COMMANDS, whole
+from gangplan.commands.new_flags import build_flag_parameters
+from gangplan.commands.tree import COMMAND_MODULES, add_all_commands
 
 _HEAD = """\
 # Commands
@@ -70,55 +70,59 @@ gangplan tools list|install       # kustomize and kubeconform
 """
 
 
-def cli_page() -> str:
+def render_cli_page() -> str:
     """Build the page: commands in the order of the help, flags in tables."""
-    tree: Any = typer.main.get_command(whole(typer.Typer(add_completion=False)))
+    tree: Any = typer.main.get_command(add_all_commands(typer.Typer(add_completion=False)))
     parts = [_HEAD]
-    for name in COMMANDS:
+    for name in COMMAND_MODULES:
         command = tree.commands[name]
         if not command.hidden:
-            parts += _sections(command, f"gangplan {name}")
+            parts += _render_command_sections(command, f"gangplan {name}")
     return "\n".join(parts)
 
 
-def _sections(command: Any, path: str) -> Iterator[str]:
+def _render_command_sections(command: Any, path: str) -> Iterator[str]:
     """Yield the section of a command, or those of all commands in a group."""
     inner = getattr(command, "commands", None)
     if inner is not None:
         for name, one in inner.items():
-            yield from _sections(one, f"{path} {name}")
+            yield from _render_command_sections(one, f"{path} {name}")
         return
     is_of_fields = path.startswith("gangplan new ") and not command.params
-    params = parameters(str(command.name)) if is_of_fields else command.params
+    params = build_flag_parameters(str(command.name)) if is_of_fields else command.params
     shown = [one for one in params if not getattr(one, "hidden", False)]
     arguments = [one for one in shown if not one.opts[0].startswith("-")]
-    usage = " ".join([path, *map(_argument, arguments), "[FLAGS]"])
-    yield f"## {path}\n\n{_line(command.help)}\n\n```sh\n{usage}\n```\n"
-    rows = [f"| {_names(one)} | {_line(one.help)} |\n" for one in shown if one.help]
+    usage = " ".join([path, *map(_format_usage_argument, arguments), "[FLAGS]"])
+    yield f"## {path}\n\n{_format_markdown_line(command.help)}\n\n```sh\n{usage}\n```\n"
+    rows = [
+        f"| {_format_flag_spellings(one)} | {_format_markdown_line(one.help)} |\n"
+        for one in shown
+        if one.help
+    ]
     if rows:
         yield f"| flag | meaning |\n|---|---|\n{''.join(rows)}"
 
 
-def _argument(param: Any) -> str:
+def _format_usage_argument(param: Any) -> str:
     name = str(param.metavar or param.name.upper())
     name = f"{name}..." if param.nargs == -1 else name
     return name if param.required else f"[{name}]"
 
 
-def _names(param: Any) -> str:
+def _format_flag_spellings(param: Any) -> str:
     """Return all spellings of a flag with its value, or the placeholder of an argument."""
     if not param.opts[0].startswith("-"):
-        return f"`{_cell(str(param.metavar or param.name.upper()))}`"
+        return f"`{_escape_table_cell(str(param.metavar or param.name.upper()))}`"
     takes = f" {param.metavar}" if param.metavar and not getattr(param, "is_flag", False) else ""
     spellings = [*param.opts, *param.secondary_opts]
-    return ", ".join(f"`{one}{_cell(takes)}`" for one in spellings)
+    return ", ".join(f"`{one}{_escape_table_cell(takes)}`" for one in spellings)
 
 
-def _line(text: str) -> str:
+def _format_markdown_line(text: str) -> str:
     # A Markdown renderer would take <team> for an HTML tag.
-    return _cell(re.sub(r"\s+", " ", text or "").strip()).replace("<", "\\<")
+    return _escape_table_cell(re.sub(r"\s+", " ", text or "").strip()).replace("<", "\\<")
 
 
-def _cell(text: str) -> str:
+def _escape_table_cell(text: str) -> str:
     """Escape text inside a table, where a bar would end the cell."""
     return text.replace("|", "\\|")

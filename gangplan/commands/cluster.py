@@ -7,27 +7,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.commands.absent import no_cluster
+from gangplan.commands.absent import build_missing_cluster_error
 from gangplan.commands.common import print_findings
-from gangplan.commands.compared import compared
-from gangplan.commands.reports import repository_folder
+from gangplan.commands.compared import compare_snapshots
+from gangplan.commands.reports import find_report_folder
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, in_order
-from gangplan.pipeline.render import preview
+from gangplan.findings import Finding, sort_findings
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.report.cluster import ClusterReport, cluster_facts, cluster_text
+from gangplan.report.cluster import ClusterReport, build_cluster_facts, render_clusters
 from gangplan.report.json import json_report
-from gangplan.report.kueue_config import kueue_config as config_text
-from gangplan.report.upgrade import compare
+from gangplan.report.kueue_config import render_kueue_config as config_text
+from gangplan.report.upgrade import compare_renderings
 from gangplan.resolve.compat import check_versions
-from gangplan.resolve.inventory import inventory
+from gangplan.resolve.inventory import list_components
 from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.upgrade import parse_versions, with_versions
+from gangplan.resolve.upgrade import parse_versions, replace_versions
 from gangplan.rules.model import Severity
 from gangplan.workspace import Workspace, load_workspace
 
 
-def check(request: Request, versions: str | None, format: str, snapshots: Sequence[Path] = ()) -> Exit:
+def print_cluster_check(
+    request: Request, versions: str | None, format: str, snapshots: Sequence[Path] = ()
+) -> Exit:
     """Print what each cluster has, what `versions` would change, and where snapshots differ from its file.
 
     Raises UserError for an unknown format or cluster.
@@ -35,43 +37,45 @@ def check(request: Request, versions: str | None, format: str, snapshots: Sequen
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     asked = replace(request, versions=parse_versions(versions) if versions is not None else ())
-    workspace, findings = _loaded(request)
+    workspace, findings = _load_requested_clusters(request)
     if workspace is None:
         print_findings(findings)
         return Exit.INPUT
     names = request.clusters or tuple(workspace.clusters)
-    target = with_versions(workspace, asked.versions, names)
-    findings += [*_findings(workspace, names), *_findings(target, names)]
-    findings += compared(workspace, names, snapshots)
-    reports = {name: ClusterReport(name, tuple(inventory(workspace.clusters[name]))) for name in names}
-    code = _code(findings)
+    target = replace_versions(workspace, asked.versions, names)
+    findings += [*_check_cluster_versions(workspace, names), *_check_cluster_versions(target, names)]
+    findings += compare_snapshots(workspace, names, snapshots)
+    reports = {name: ClusterReport(name, tuple(list_components(workspace.clusters[name]))) for name in names}
+    code = _choose_cluster_exit_code(findings)
     if versions is not None:
         for name in names:
-            reports[name] = replace(reports[name], target=tuple(inventory(target.clusters[name])))
+            reports[name] = replace(reports[name], target=tuple(list_components(target.clusters[name])))
         if code is Exit.CLEAN:
-            code = _compare(workspace, asked, reports, findings)
+            code = _compare_version_renderings(workspace, asked, reports, findings)
     if format == "json":
-        facts = {"clusters": cluster_facts(list(reports.values()))}
-        sys.stdout.write(json_report(in_order(findings), facts, repository_folder(request.root)))
+        facts = {"clusters": build_cluster_facts(list(reports.values()))}
+        sys.stdout.write(json_report(sort_findings(findings), facts, find_report_folder(request.root)))
         return code
-    print_findings(in_order(findings))
-    sys.stdout.write(cluster_text(list(reports.values())))
+    print_findings(sort_findings(findings))
+    sys.stdout.write(render_clusters(list(reports.values())))
     return code
 
 
-def kueue_config(request: Request) -> Exit:
+def print_kueue_config(request: Request) -> Exit:
     """Print the configuration that each cluster's Kueue needs.
 
     Raises UserError for clusters without Kueue.
     """
-    workspace, findings = _loaded(request)
+    workspace, findings = _load_requested_clusters(request)
     if workspace is None:
         print_findings(findings)
         return Exit.INPUT
     names = request.clusters or tuple(workspace.clusters)
-    findings = [finding for finding in _findings(workspace, names) if finding.severity is Severity.ERROR]
+    findings = [
+        finding for finding in _check_cluster_versions(workspace, names) if finding.severity is Severity.ERROR
+    ]
     if findings:
-        print_findings(in_order(findings))
+        print_findings(sort_findings(findings))
         return Exit.FINDINGS
     texts = []
     for name in names:
@@ -89,7 +93,7 @@ def kueue_config(request: Request) -> Exit:
     return Exit.CLEAN
 
 
-def _loaded(request: Request) -> tuple[Workspace | None, list[Finding]]:
+def _load_requested_clusters(request: Request) -> tuple[Workspace | None, list[Finding]]:
     """Return the workspace with the requested clusters; None if its files cannot be understood."""
     workspace = load_workspace(request.root)
     findings = list(workspace.findings)
@@ -97,40 +101,40 @@ def _loaded(request: Request) -> tuple[Workspace | None, list[Finding]]:
         return None, findings
     for name in request.clusters:
         if name not in workspace.clusters:
-            raise no_cluster(name, workspace)
+            raise build_missing_cluster_error(name, workspace)
     return workspace, findings
 
 
-def _findings(workspace: Workspace, names: Sequence[str]) -> list[Finding]:
+def _check_cluster_versions(workspace: Workspace, names: Sequence[str]) -> list[Finding]:
     clusters = [workspace.clusters[name] for name in names]
     return [finding for one in clusters for finding in check_versions(one, resolve_platform(one))]
 
 
-def _compare(
+def _compare_version_renderings(
     workspace: Workspace, asked: Request, reports: dict[str, ClusterReport], findings: list[Finding]
 ) -> Exit:
     """Render with and without the other versions, and compare.
 
     A workspace that does not render as it is has nothing to compare.
     """
-    before = preview(replace(asked, versions=()), workspace)
+    before = preview_render(replace(asked, versions=()), workspace)
     if before.has_errors:
-        findings += _said(before)
+        findings += _select_render_errors(before)
         return Exit.INPUT
-    after = preview(asked, workspace)
-    findings += _said(after)
+    after = preview_render(asked, workspace)
+    findings += _select_render_errors(after)
     if after.has_errors:
         return Exit.FINDINGS
     for name, report in reports.items():
-        reports[name] = replace(report, upgrade=compare(before, after, name))
+        reports[name] = replace(report, upgrade=compare_renderings(before, after, name))
     return Exit.CLEAN
 
 
-def _said(result: Result) -> list[Finding]:
+def _select_render_errors(result: Result) -> list[Finding]:
     """Return the errors of a rendering; its warnings and notes matter only to those who render."""
     return [finding for finding in result.findings if finding.severity is Severity.ERROR]
 
 
-def _code(findings: Sequence[Finding]) -> Exit:
+def _choose_cluster_exit_code(findings: Sequence[Finding]) -> Exit:
     is_wrong = any(finding.severity is Severity.ERROR for finding in findings)
     return Exit.FINDINGS if is_wrong else Exit.CLEAN

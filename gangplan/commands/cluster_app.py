@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Clusters, Context, Kubeconfig, Names, Snapshots, Timeout, Workspace
+from gangplan.commands.flags import (
+    ClusterNamesArgument,
+    ClustersFlag,
+    ContextFlag,
+    KubeconfigFlag,
+    SnapshotsFlag,
+    TimeoutFlag,
+    WorkspaceFlag,
+)
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -21,9 +29,9 @@ app = typer.Typer(
 
 @app.command("quota")
 def cluster_quota(
-    names: Names = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
+    names: ClusterNamesArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
     usage: Annotated[
         Path | None,
         typer.Option(
@@ -35,41 +43,50 @@ def cluster_quota(
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
 ) -> None:
     """Show each team's quota per pool, the most that it can ever get, and how much it uses."""
-    from gangplan.commands.common import request
-    from gangplan.commands.quota import quota
+    from gangplan.commands.common import build_request
+    from gangplan.commands.quota import print_quota
 
-    raise typer.Exit(quota(request(workspace, _both(names, cluster), None, None, "serial", 1), usage, format))
+    raise typer.Exit(
+        print_quota(
+            build_request(workspace, _merge_cluster_names(names, cluster), None, None, "serial", 1),
+            usage,
+            format,
+        )
+    )
 
 
 @app.command("check")
 def cluster_check(
-    names: Names = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
+    names: ClusterNamesArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
     versions: Annotated[
         str | None,
         typer.Option("--as", help="Show what other versions would change.", metavar="COMPONENT=VERSION,..."),
     ] = None,
-    snapshot: Snapshots = None,
+    snapshot: SnapshotsFlag = None,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
 ) -> None:
     """Show each component: its version, whether it is supported, what depends on it, and what is missing."""
-    from gangplan.commands.cluster import check
-    from gangplan.commands.common import request
+    from gangplan.commands.cluster import print_cluster_check
+    from gangplan.commands.common import build_request
 
-    asked = request(workspace, _both(names, cluster), None, None, "auto", 0)
-    raise typer.Exit(check(asked, versions, format, snapshot or ()))
+    asked = build_request(workspace, _merge_cluster_names(names, cluster), None, None, "auto", 0)
+    raise typer.Exit(print_cluster_check(asked, versions, format, snapshot or ()))
 
 
 @app.command("snapshot")
 def cluster_snapshot(
     name: Annotated[
-        str, typer.Argument(help="The cluster to look at.", metavar="NAME", autocompletion=complete.clusters)
+        str,
+        typer.Argument(
+            help="The cluster to look at.", metavar="NAME", autocompletion=complete.complete_clusters
+        ),
     ],
-    workspace: Workspace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
-    timeout: Timeout = 30.0,
+    workspace: WorkspaceFlag = None,
+    context: ContextFlag = None,
+    kubeconfig: KubeconfigFlag = None,
+    timeout: TimeoutFlag = 30.0,
     observed: Annotated[
         str | None,
         typer.Option(
@@ -91,23 +108,31 @@ def cluster_snapshot(
 ) -> None:
     """Read what a cluster has now, write it to a file, and report where the cluster file differs;
     read-only."""
-    from gangplan.commands.common import request
-    from gangplan.commands.connecting import Asked
-    from gangplan.commands.snapshot import snapshot
+    from gangplan.commands.common import build_request
+    from gangplan.commands.connecting import ConnectionFlags
+    from gangplan.commands.snapshot import take_snapshot
 
-    asked = request(workspace, [name], None, None, "serial", 1)
-    raise typer.Exit(snapshot(asked, Asked(context, kubeconfig, timeout), observed, output, format))
+    asked = build_request(workspace, [name], None, None, "serial", 1)
+    raise typer.Exit(
+        take_snapshot(asked, ConnectionFlags(context, kubeconfig, timeout), observed, output, format)
+    )
 
 
 @app.command("kueue-config")
-def cluster_kueue_config(names: Names = None, workspace: Workspace = None, cluster: Clusters = None) -> None:
+def cluster_kueue_config(
+    names: ClusterNamesArgument = None, workspace: WorkspaceFlag = None, cluster: ClustersFlag = None
+) -> None:
     """Print the configuration that Kueue's manager needs, each line with its reason."""
-    from gangplan.commands.cluster import kueue_config
-    from gangplan.commands.common import request
+    from gangplan.commands.cluster import print_kueue_config
+    from gangplan.commands.common import build_request
 
-    raise typer.Exit(kueue_config(request(workspace, _both(names, cluster), None, None, "serial", 1)))
+    raise typer.Exit(
+        print_kueue_config(
+            build_request(workspace, _merge_cluster_names(names, cluster), None, None, "serial", 1)
+        )
+    )
 
 
-def _both(names: list[str] | None, clusters: list[str] | None) -> list[str]:
+def _merge_cluster_names(names: list[str] | None, clusters: list[str] | None) -> list[str]:
     """Return the names of clusters from arguments and --cluster, each once."""
     return list(dict.fromkeys([*(names or ()), *(clusters or ())]))

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gangplan.errors import Exit, UserError
-from gangplan.tools.forge import comment, pull_request_of
+from gangplan.tools.forge import pull_request_of, write_pull_comment
 
 
-def write(file: Path, given: Mapping[str, str | None]) -> Exit:
+def write_comment(file: Path, given: Mapping[str, str | None]) -> Exit:
     """Write or change the comment. Raises UserError, and ToolError if the forge refuses."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as bad:
         raise UserError(f"{file} cannot be read: {bad}", "Name a file in Markdown.") from None
     where = pull_request_of(os.environ, given)
-    verb = "wrote" if comment(where, text) else "changed"
+    verb = "wrote" if write_pull_comment(where, text) else "changed"
     sys.stdout.write(f"{verb} the comment on {where.repository} {where.number}\n")
     return Exit.CLEAN

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TextIO
 
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, worst
+from gangplan.findings import Finding, find_worst_severity
 from gangplan.pipeline.request import Request
-from gangplan.report.text import Line, text_report
+from gangplan.report.text import ExcerptReader, text_report
 from gangplan.rules.model import Severity
 from gangplan.workspace import find_root
 
 
-def request(
+def build_request(
     workspace: Path | None,
     clusters: Sequence[str] | None,
     teams: Sequence[str] | None,
@@ -38,7 +38,7 @@ def request(
             "Name the folder that holds specs/ and overlays/.",
         )
     return Request(
-        _root(start, () if workspace else specs or ()),
+        _find_workspace_root(start, () if workspace else specs or ()),
         tuple(clusters or ()),
         tuple(teams or ()),
         tuple(specs or ()),
@@ -49,7 +49,7 @@ def request(
     )
 
 
-def _root(start: Path, named: Sequence[str]) -> Path:
+def _find_workspace_root(start: Path, named: Sequence[str]) -> Path:
     """Return the workspace that contains `start`, else the one that contains a named file. Raises
     UserError."""
     try:
@@ -61,7 +61,9 @@ def _root(start: Path, named: Sequence[str]) -> Path:
         raise
 
 
-def print_findings(findings: Sequence[Finding], colour: bool | None = None, line: Line | None = None) -> None:
+def print_findings(
+    findings: Sequence[Finding], colour: bool | None = None, line: ExcerptReader | None = None
+) -> None:
     """Print findings to standard error, coloured on a terminal unless `colour` is given; `line` adds source
     lines."""
     colour = wants_colour(sys.stderr) if colour is None else colour
@@ -80,12 +82,12 @@ def wants_colour(stream: TextIO, flag: str = "auto") -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.ERROR) -> Exit:
+def choose_exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.ERROR) -> Exit:
     """Return 0 for clean, 1 for findings at or above `fail_on`, 2 if input could not be understood."""
     errors = [finding for finding in findings if finding.is_error]
     if not all(_is_judged(finding) for finding in errors):
         return Exit.INPUT
-    level = worst(findings)
+    level = find_worst_severity(findings)
     return Exit.FINDINGS if level is not None and level >= fail_on else Exit.CLEAN
 
 
@@ -94,6 +96,6 @@ def _is_judged(finding: Finding) -> bool:
     return finding.rule.is_verdict or finding.waiver is not None
 
 
-def plural(count: int, word: str) -> str:
+def format_plural(count: int, word: str) -> str:
     """Format a count, such as `1 run` or `2 runs`."""
     return f"{count} {word}{'' if count == 1 else 's'}"

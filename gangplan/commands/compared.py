@@ -6,32 +6,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.commands.connecting import Asked, Observing, connected
+from gangplan.commands.connecting import ConnectionFlags, Observing, connect_with_flags
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.pipeline.request import Request, Result
-from gangplan.workspace import Workspace, nearest
+from gangplan.workspace import Workspace, suggest_nearest
 
 
-def observed(request: Request, result: Result, observing: Observing) -> list[Finding]:
+def observe_clusters(request: Request, result: Result, observing: Observing) -> list[Finding]:
     """Return findings from snapshots and API servers. Raises UserError and ToolError.
 
     Servers are asked only if everything rendered without errors, because nothing else would be applied.
     """
-    found = compared(result.workspace, request.clusters, observing.snapshots)
+    found = compare_snapshots(result.workspace, request.clusters, observing.snapshots)
     if observing.server is not None and not result.has_errors:
-        found += _asked(request, result.workspace, observing.server)
+        found += _check_with_server_dry_run(request, result.workspace, observing.server)
     return found
 
 
-def compared(workspace: Workspace, named: Sequence[str], snapshots: Sequence[Path]) -> list[Finding]:
+def compare_snapshots(workspace: Workspace, named: Sequence[str], snapshots: Sequence[Path]) -> list[Finding]:
     """Return where the files of clusters differ from their snapshots.
 
     Raises UserError for a snapshot of another cluster.
     """
     if not snapshots:
         return []
-    from gangplan.live.differences import differences
+    from gangplan.live.differences import compare_snapshot
     from gangplan.live.snapshot import read_snapshot
 
     found: list[Finding] = []
@@ -41,17 +41,19 @@ def compared(workspace: Workspace, named: Sequence[str], snapshots: Sequence[Pat
         if snapshot.cluster not in names:
             raise UserError(
                 f"{path} is a snapshot of cluster '{snapshot.cluster}'",
-                nearest(snapshot.cluster, names) or "Name another file.",
+                suggest_nearest(snapshot.cluster, names) or "Name another file.",
             )
-        found += differences(workspace.clusters[snapshot.cluster], snapshot)
+        found += compare_snapshot(workspace.clusters[snapshot.cluster], snapshot)
     return found
 
 
-def _asked(request: Request, workspace: Workspace, asked: Asked) -> list[Finding]:
+def _check_with_server_dry_run(
+    request: Request, workspace: Workspace, asked: ConnectionFlags
+) -> list[Finding]:
     """Return what the API server of each cluster reports about what is rendered for it."""
-    from gangplan.live.ask import ask, findings, questions
-    from gangplan.live.rendered import is_record
-    from gangplan.provenance.lines import runs_of, standing_on
+    from gangplan.live.ask import ask_server, build_dry_run_questions, report_dry_run_verdicts
+    from gangplan.live.rendered import is_run_record
+    from gangplan.provenance.lines import render_cluster_files, render_run_files
 
     names = request.clusters or tuple(workspace.clusters)
     if asked.context is not None and len(names) > 1:
@@ -60,10 +62,12 @@ def _asked(request: Request, workspace: Workspace, asked: Asked) -> list[Finding
     found: list[Finding] = []
     for name in names:
         one = replace(plain, clusters=(name,))
-        files = [file for file in runs_of(workspace, one)[0] if not is_record(file.text)]
+        files = [file for file in render_run_files(workspace, one)[0] if not is_run_record(file.text)]
         if not request.specs and not request.teams:
-            files = [*standing_on(workspace, one, name)[0], *files]
+            files = [*render_cluster_files(workspace, one, name)[0], *files]
         if files:
-            access = connected(workspace.clusters[name], asked, "validate", ())
-            found += findings(workspace.clusters[name], ask(access, questions(files)))
+            access = connect_with_flags(workspace.clusters[name], asked, "validate", ())
+            found += report_dry_run_verdicts(
+                workspace.clusters[name], ask_server(access, build_dry_run_questions(files))
+            )
     return found

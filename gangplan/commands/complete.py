@@ -19,19 +19,19 @@ _LISTED = re.compile(r"(?:^|: )((?:[a-z0-9-]+, )*[a-z0-9-]+) or ([a-z0-9-]+)[.;:
 _READ = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", "rendered")
 
 
-def _quietly(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -> list[str]:
+def _find_completions_quietly(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -> list[str]:
     """Return the names with this beginning; none outside a workspace, or if something cannot be read."""
-    from gangplan.spec.root import root_of
+    from gangplan.spec.root import locate_workspace_root
 
     try:
         given = ctx.params.get("workspace")
-        names = find(root_of(Path(given) if given else None))
+        names = find(locate_workspace_root(Path(given) if given else None))
         return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
     except Exception:  # noqa: BLE001  completion is no place for errors
         return []
 
 
-def several(find: Callable[[Any, str], list[str]]) -> Callable[[Any, str], list[str]]:
+def build_list_completion(find: Callable[[Any, str], list[str]]) -> Callable[[Any, str], list[str]]:
     """Return a completion of the last of several names with commas, without those already typed."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
@@ -41,63 +41,67 @@ def several(find: Callable[[Any, str], list[str]]) -> Callable[[Any, str], list[
     return found
 
 
-def clusters(ctx: Any, incomplete: str) -> list[str]:
+def complete_clusters(ctx: Any, incomplete: str) -> list[str]:
     """Return names of clusters."""
-    from gangplan.contents.files import Files
+    from gangplan.contents.files import WorkspaceFiles
 
-    return _quietly(lambda root: Files(root).cluster_names, ctx, incomplete)
+    return _find_completions_quietly(lambda root: WorkspaceFiles(root).cluster_names, ctx, incomplete)
 
 
-def teams(ctx: Any, incomplete: str) -> list[str]:
+def complete_teams(ctx: Any, incomplete: str) -> list[str]:
     """Return names of teams."""
-    from gangplan.contents.files import Files
+    from gangplan.contents.files import WorkspaceFiles
 
-    return _quietly(lambda root: Files(root).team_names, ctx, incomplete)
+    return _find_completions_quietly(lambda root: WorkspaceFiles(root).team_names, ctx, incomplete)
 
 
-def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
+def build_column_completion(table: str, name: str) -> Callable[[Any, str], list[str]]:
     """Return a completion for the values of a column of `gangplan list`: images, claims, GPU models."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
-        from gangplan.contents.files import Files
-        from gangplan.contents.tables import TABLES
+        from gangplan.contents.files import WorkspaceFiles
+        from gangplan.contents.tables import LISTING_TABLES
 
-        return _quietly(lambda root: _texts(TABLES[table](Files(root)), name), ctx, incomplete)
+        return _find_completions_quietly(
+            lambda root: _list_column_texts(LISTING_TABLES[table](WorkspaceFiles(root)), name),
+            ctx,
+            incomplete,
+        )
 
     return found
 
 
-def of_team(table: str, name: str, end: str = "") -> Callable[[Any, str], list[str]]:
+def build_team_completion(table: str, name: str, end: str = "") -> Callable[[Any, str], list[str]]:
     """Return the same for the team of the command, else for all teams; each value gets an `end`."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
-        from gangplan.commands.teams_of import team_of
-        from gangplan.contents.files import Files
-        from gangplan.contents.tables import TABLES
+        from gangplan.commands.teams_of import resolve_team
+        from gangplan.contents.files import WorkspaceFiles
+        from gangplan.contents.tables import LISTING_TABLES
 
         def names(root: Path) -> Iterator[str]:
-            team = team_of(root, ctx.params.get("team"))
-            rows = TABLES[table](Files(root, (team,) if team else ()))
-            return (f"{one}{end}" for one in _texts(rows, name))
+            team = resolve_team(root, ctx.params.get("team"))
+            rows = LISTING_TABLES[table](WorkspaceFiles(root, (team,) if team else ()))
+            return (f"{one}{end}" for one in _list_column_texts(rows, name))
 
-        return _quietly(names, ctx, incomplete)
+        return _find_completions_quietly(names, ctx, incomplete)
 
     return found
 
 
-def _texts(rows: Iterable[dict[str, Any]], name: str) -> Iterator[str]:
+def _list_column_texts(rows: Iterable[dict[str, Any]], name: str) -> Iterator[str]:
     return (str(row[name]) for row in rows if row[name] not in (None, ""))
 
 
-def parameters(ctx: Any, incomplete: str) -> list[str]:
+def complete_parameters(ctx: Any, incomplete: str) -> list[str]:
     """Return parameters of the template in the command, each with =; without one, those of all templates."""
-    from gangplan.contents.files import Files
-    from gangplan.contents.tables import TABLES
+    from gangplan.contents.files import WorkspaceFiles
+    from gangplan.contents.tables import LISTING_TABLES
 
     label = str(ctx.params.get("field_template") or "").partition("@")[0]
 
     def found(root: Path) -> Iterator[str]:
-        rows = {str(row["template"]): row for row in TABLES["templates"](Files(root))}
+        rows = {str(row["template"]): row for row in LISTING_TABLES["templates"](WorkspaceFiles(root))}
         wanted = [label] if label else sorted(rows)
         while wanted:
             row = rows.pop(wanted.pop(0), None)
@@ -105,30 +109,30 @@ def parameters(ctx: Any, incomplete: str) -> list[str]:
                 yield from (f"{str(one).partition('=')[0]}=" for one in row["parameters"])
                 wanted += [str(row["extends"]).partition("@")[0]] if row["extends"] else []
 
-    return _quietly(found, ctx, incomplete)
+    return _find_completions_quietly(found, ctx, incomplete)
 
 
-def settings(ctx: Any, incomplete: str) -> list[str]:
+def complete_settings(ctx: Any, incomplete: str) -> list[str]:
     """Return fields of the file in the command, or of a spec without one; blocks end with a dot."""
-    from gangplan.starter.formats import format_of
+    from gangplan.starter.formats import find_file_format
 
     # A flag without its value leaves the arguments where they were read.
     named = ctx.params.get("file") or next(iter(ctx.args), None)
 
     def found(root: Path) -> Iterator[str]:
-        from gangplan.reference.fields import all_fields
+        from gangplan.reference.fields import list_fields
         from gangplan.source import load_file
 
         format = "spec"
         if named:
             file = os.path.relpath(os.path.abspath(named), root).replace(os.sep, "/")
-            format = format_of(file, load_file(root / file, file)[0])
-        return (".".join(one.path) for one in all_fields() if one.kind == format)
+            format = find_file_format(file, load_file(root / file, file)[0])
+        return (".".join(one.path) for one in list_fields() if one.kind == format)
 
-    return _quietly(found, ctx, incomplete)
+    return _find_completions_quietly(found, ctx, incomplete)
 
 
-def words(*known: str) -> Callable[[str], list[str]]:
+def build_word_completion(*known: str) -> Callable[[str], list[str]]:
     """Return a completion for a few words that the help of the flag does not list in full."""
 
     def found(incomplete: str) -> list[str]:
@@ -137,53 +141,55 @@ def words(*known: str) -> Callable[[str], list[str]]:
     return found
 
 
-def listed(help: str) -> list[str]:
+def list_help_words(help: str) -> list[str]:
     """Return the words in the help of a flag: `text or json.`, `Colour findings: auto, always or never.`"""
     found = _LISTED.search(re.sub(r" \([^)]*\)", "", help))
     return [*found[1].split(", "), found[2]] if found else []
 
 
-def rules(ctx: Any, incomplete: str) -> list[str]:
+def complete_rules(ctx: Any, incomplete: str) -> list[str]:
     """Return the ids of rules."""
-    from gangplan.rulebook import built_in
+    from gangplan.rulebook import load_built_in_rules
 
-    return [name for name in sorted(built_in()) if name.startswith(incomplete)]
+    return [name for name in sorted(load_built_in_rules()) if name.startswith(incomplete)]
 
 
-def packs(ctx: Any, incomplete: str) -> list[str]:
+def complete_packs(ctx: Any, incomplete: str) -> list[str]:
     """Return the policy packs that come with gangplan."""
-    from gangplan.policies import PACKS
+    from gangplan.policies import BUILTIN_PACKS
 
-    return [name for name in PACKS if name.startswith(incomplete)]
+    return [name for name in BUILTIN_PACKS if name.startswith(incomplete)]
 
 
-def pages(incomplete: str) -> list[str]:
+def complete_pages(incomplete: str) -> list[str]:
     """Return what `explain` has a page for: rules, kinds of files, fields, packs."""
-    from gangplan.policies import PACKS
-    from gangplan.reference.fields import all_fields
-    from gangplan.reference.topics import kinds
+    from gangplan.policies import BUILTIN_PACKS
+    from gangplan.reference.fields import list_fields
+    from gangplan.reference.topics import list_file_kinds
 
-    fields = (name for one in all_fields() for name in (".".join(one.path), one.name))
-    names = dict.fromkeys((*rules(None, incomplete), *kinds(), *PACKS, *fields))
+    fields = (name for one in list_fields() for name in (".".join(one.path), one.name))
+    names = dict.fromkeys((*complete_rules(None, incomplete), *list_file_kinds(), *BUILTIN_PACKS, *fields))
     return [name for name in names if name.startswith(incomplete)]
 
 
-def files(ctx: Any, incomplete: str) -> list[str]:
+def complete_files(ctx: Any, incomplete: str) -> list[str]:
     """Return files of the workspace, relative to the current folder; if there are too many, their folders."""
-    return _files(ctx, incomplete, _READ)
+    return _complete_workspace_files(ctx, incomplete, _READ)
 
 
-def jobs(ctx: Any, incomplete: str) -> list[str]:
+def complete_jobs(ctx: Any, incomplete: str) -> list[str]:
     """Return specs of jobs."""
-    return _files(ctx, incomplete, ("specs",), "TrainingJob")
+    return _complete_workspace_files(ctx, incomplete, ("specs",), "TrainingJob")
 
 
-def sources(ctx: Any, incomplete: str) -> list[str]:
+def complete_sources(ctx: Any, incomplete: str) -> list[str]:
     """Return what can be copied: specs and templates."""
-    return _files(ctx, incomplete, ("specs", "jobtemplates"), "TrainingJob", "Sweep", "JobTemplate")
+    return _complete_workspace_files(
+        ctx, incomplete, ("specs", "jobtemplates"), "TrainingJob", "Sweep", "JobTemplate"
+    )
 
 
-def _files(ctx: Any, incomplete: str, tops: Iterable[str], *kinds: str) -> list[str]:
+def _complete_workspace_files(ctx: Any, incomplete: str, tops: Iterable[str], *kinds: str) -> list[str]:
     """Return files of some kinds below some folders; if there are too many, their folders."""
     here = os.getcwd()
 
@@ -192,26 +198,26 @@ def _files(ctx: Any, incomplete: str, tops: Iterable[str], *kinds: str) -> list[
             for parent, folders, names in os.walk(root / top):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 relative = os.path.relpath(parent, here)
-                if not _meets(relative, incomplete):
+                if not _can_contain_typed_path(relative, incomplete):
                     folders.clear()
                     continue
                 yield from (os.path.join(relative, name) for name in sorted(names) if name.endswith(".yaml"))
 
-    matching = _quietly(found, ctx, incomplete)
+    matching = _find_completions_quietly(found, ctx, incomplete)
     if len(matching) <= _MOST:
-        return [name for name in matching if not kinds or _kind_in(name) in kinds]
+        return [name for name in matching if not kinds or _find_kind_in_file(name) in kinds]
     start = len(incomplete)
     return list(dict.fromkeys(name[: name.find("/", start) + 1] or name for name in matching))
 
 
-def _kind_in(file: str) -> str:
+def _find_kind_in_file(file: str) -> str:
     """Return the kind in a file, found without parsing its YAML."""
-    from gangplan.contents.files import contents
+    from gangplan.contents.files import read_contents
 
-    found = _KIND.search(contents(file))
+    found = _KIND.search(read_contents(file))
     return found[1].decode() if found else ""
 
 
-def _meets(folder: str, incomplete: str) -> bool:
+def _can_contain_typed_path(folder: str, incomplete: str) -> bool:
     """Return whether a path in a folder may begin with what was typed."""
     return f"{folder}/".startswith(incomplete) or incomplete.startswith(f"{folder}/")

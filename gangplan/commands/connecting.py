@@ -11,13 +11,13 @@ from gangplan.records import dataclass
 
 if TYPE_CHECKING:
     from gangplan.live.access import Access
-    from gangplan.live.contexts import Wanted
+    from gangplan.live.contexts import ContextChoice
     from gangplan.live.rights import Right
     from gangplan.workspace import ClusterFile
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ConnectionFlags:
     """The connection flags of a command; the timeout is in seconds."""
 
     context: str | None = None
@@ -31,37 +31,41 @@ class Observing:
     """What else `validate` looks at: snapshots, and with `server` the clusters themselves."""
 
     snapshots: tuple[Path, ...] = ()
-    server: Asked | None = None
+    server: ConnectionFlags | None = None
 
 
-def connected(cluster: ClusterFile, asked: Asked, purpose: str, needs: tuple[Right, ...]) -> Access:
+def connect_with_flags(
+    cluster: ClusterFile, asked: ConnectionFlags, purpose: str, needs: tuple[Right, ...]
+) -> Access:
     """Connect to a cluster. Raises ToolError, and UserError for a context that does not exist."""
-    return connected_to(cluster.name, cluster.spec.context, asked, purpose, needs)
+    return connect_by_name(cluster.name, cluster.spec.context, asked, purpose, needs)
 
 
-def connected_to(
-    name: str, context: str | None, asked: Asked, purpose: str, needs: tuple[Right, ...]
+def connect_by_name(
+    name: str, context: str | None, asked: ConnectionFlags, purpose: str, needs: tuple[Right, ...]
 ) -> Access:
     """Connect to a cluster that may have no file, with the context that a file would name.
 
-    Raises as `connected` does.
+    Raises as `connect_with_flags` does.
     """
-    from gangplan.live.access import connect
+    from gangplan.live.access import connect_to_cluster
 
-    return connect(wanted_of(name, context, asked, purpose, needs))
+    return connect_to_cluster(build_wanted_cluster(name, context, asked, purpose, needs))
 
 
-def wanted_of(name: str, context: str | None, asked: Asked, purpose: str, needs: tuple[Right, ...]) -> Wanted:
+def build_wanted_cluster(
+    name: str, context: str | None, asked: ConnectionFlags, purpose: str, needs: tuple[Right, ...]
+) -> ContextChoice:
     """Build the description of the cluster that the flags of a command select."""
-    from gangplan.live.contexts import Wanted
+    from gangplan.live.contexts import ContextChoice
 
     kubeconfig = str(asked.kubeconfig) if asked.kubeconfig is not None else None
-    return Wanted(
+    return ContextChoice(
         name, asked.context, context, kubeconfig, asked.timeout_s, purpose, needs, asked.is_in_cluster
     )
 
 
-def observing_of(
+def build_observing(
     snapshots: Sequence[Path] | None,
     is_server: bool,
     context: str | None,
@@ -73,5 +77,5 @@ def observing_of(
         raise UserError("--context and --kubeconfig are for --server", "Add --server, or leave them out.")
     if not is_server and not snapshots:
         return None
-    server = Asked(context, kubeconfig, timeout_s) if is_server else None
+    server = ConnectionFlags(context, kubeconfig, timeout_s) if is_server else None
     return Observing(tuple(snapshots or ()), server)

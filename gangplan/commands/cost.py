@@ -9,50 +9,63 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gangplan.commands.common import exit_code, print_findings
-from gangplan.commands.listing import table
-from gangplan.commands.outfile import out_file
+from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.listing import format_table
+from gangplan.commands.outfile import resolve_out_file
 from gangplan.errors import Exit, UserError
-from gangplan.findings import in_order
-from gangplan.model.bill import Item, item_of, sums
+from gangplan.findings import sort_findings
+from gangplan.model.bill import CostItem, build_cost_item, sum_costs
 from gangplan.model.job import Job
-from gangplan.model.months import Month, in_month, months_of, year_from
+from gangplan.model.months import Month, build_month_item, list_year_from, parse_months
 from gangplan.model.starts import NoZonesError
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.report.costs import ONCE, csv_text, document, item_rows, sum_rows
+from gangplan.report.costs import (
+    ONCE_MONTH,
+    build_costs_document,
+    build_item_rows,
+    build_sum_rows,
+    render_costs_csv,
+)
 from gangplan.rules.budgets import BUDGET_EXCEEDED
-from gangplan.simulate.day import DURATIONS_HELP, check_used, duration_of, line_for, read_lines, sweep_line
+from gangplan.simulate.day import (
+    DURATIONS_HELP,
+    check_lines_used,
+    choose_line_name,
+    duration_of,
+    find_job_line,
+    read_lines,
+)
 
 if TYPE_CHECKING:
     from gangplan.report.cost_budgets import BudgetLine
 
-GROUPS: dict[str, Callable[[Item], str]] = {
+COST_GROUPS: dict[str, Callable[[CostItem], str]] = {
     "run": lambda one: one.run,
     "team": lambda one: one.team,
     "cluster": lambda one: one.cluster,
     "pool": lambda one: f"{one.cluster}/{one.pool}",
-    "month": lambda one: one.month or ONCE,
+    "month": lambda one: one.month or ONCE_MONTH,
 }
 _FORMATS = ("table", "csv", "json")
 _WIDEST = 63
 
 
-def chosen(by: str, month: str | None, today: str | None) -> tuple[Month, ...]:
+def select_months(by: str, month: str | None, today: str | None) -> tuple[Month, ...]:
     """Return the months that flags select; none if runs are counted once. Raises UserError."""
     if month is not None:
         try:
-            return months_of(month)
+            return parse_months(month)
         except ValueError:
             raise UserError(f"'{month}' is not a month", "Write --month 2026-12, or --month 2026.") from None
     if by != "month":
         return ()
-    from gangplan.api.checks import day_of
+    from gangplan.api.checks import resolve_day
 
-    return year_from(day_of(today))
+    return list_year_from(resolve_day(today))
 
 
-def cost(
+def print_costs(
     request: Request, by: str, durations: Path | None, format: str, months: Sequence[Month] = ()
 ) -> Exit:
     """Print what the active runs cost at most, and with `durations` what they are expected to cost.
@@ -60,55 +73,57 @@ def cost(
     With `months`, schedules count what they start in each of them. Raises UserError for invalid flags, and
     for durations of jobs that do not exist.
     """
-    if by not in GROUPS:
-        raise UserError(f"costs are not added up by '{by}'", f"By: {', '.join(GROUPS)}.")
+    if by not in COST_GROUPS:
+        raise UserError(f"costs are not added up by '{by}'", f"By: {', '.join(COST_GROUPS)}.")
     name, equals, file = format.partition("=")
     if name not in _FORMATS:
         raise UserError(f"there is no format '{name}'", f"Formats: {', '.join(_FORMATS)}.")
-    target = out_file(file, request.root, "the costs") if equals else None
-    result = preview(replace(request, is_brief=True))
-    wrong = in_order([one for one in result.findings if one.is_error])
+    target = resolve_out_file(file, request.root, "the costs") if equals else None
+    result = preview_render(replace(request, is_brief=True))
+    wrong = sort_findings([one for one in result.findings if one.is_error])
     print_findings(wrong)
     if any(one.rule != BUDGET_EXCEEDED for one in wrong):  # a run over the budget has a cost, too
-        return exit_code(result.findings)
+        return choose_exit_code(result.findings)
     active = [run for run in result.runs if run.unit.job.is_active]
     lines = read_lines(durations, DURATIONS_HELP) if durations else {}
     names = {run.unit.job: f"{run.unit.job.team}/{run.unit.job.name}" for run in active}
     if durations is not None:
         sweeps = {f"{job.team}/{job.trial.sweep}" for job in names if job.trial}
-        check_used(lines, sorted({*names.values(), *sweeps}), durations)
+        check_lines_used(lines, sorted({*names.values(), *sweeps}), durations)
     items = []
     for run in active:
         job = run.unit.job
-        title = sweep_line(lines, names[job], f"{job.team}/{job.trial.sweep}") if job.trial else names[job]
-        stated = line_for(lines, title) is not None
-        one = item_of(job, run.name, duration_of(lines, title, job.timeout_s) if stated else None)
-        items += _in_months(one, job, months)
+        title = (
+            choose_line_name(lines, names[job], f"{job.team}/{job.trial.sweep}") if job.trial else names[job]
+        )
+        stated = find_job_line(lines, title) is not None
+        one = build_cost_item(job, run.name, duration_of(lines, title, job.timeout_s) if stated else None)
+        items += _split_cost_by_month(one, job, months)
     items.sort(key=lambda one: (one.cluster, one.team, one.run, one.month))
     if not items:
         if active:
             raise UserError("no schedule starts a run in that time", "Name another month.")
         raise UserError("there are no active runs", "Name other specs, teams or clusters.")
-    budgets = _budgets(result, months)
-    said = _said(items, by, name, durations is not None, [str(one) for one in months], budgets)
+    budgets = _build_team_budgets(result, months)
+    said = _format_cost_report(items, by, name, durations is not None, [str(one) for one in months], budgets)
     if target is not None:
         target.write(said)
     else:
         sys.stdout.write(said)
-    return exit_code(wrong)
+    return choose_exit_code(wrong)
 
 
-def _budgets(result: Result, months: Sequence[Month]) -> list[BudgetLine]:
+def _build_team_budgets(result: Result, months: Sequence[Month]) -> list[BudgetLine]:
     """Return the budgets of teams whose runs are all selected."""
     clusters = result.workspace.clusters.values()
     if not any(team.monthly_budget for one in clusters for team in one.spec.teams.values()):
         return []
-    from gangplan.report.cost_budgets import budget_lines  # few clusters have budgets
+    from gangplan.report.cost_budgets import build_budget_lines  # few clusters have budgets
 
-    return list(budget_lines(result.workspace, result.scope, result.facts, months))
+    return list(build_budget_lines(result.workspace, result.scope, result.facts, months))
 
 
-def _in_months(one: Item, job: Job, months: Sequence[Month]) -> list[Item]:
+def _split_cost_by_month(one: CostItem, job: Job, months: Sequence[Month]) -> list[CostItem]:
     """Return a run as it is, or what its schedule starts in each month.
 
     Raises UserError for an unknown time zone.
@@ -116,7 +131,7 @@ def _in_months(one: Item, job: Job, months: Sequence[Month]) -> list[Item]:
     if job.schedule is None or not months:
         return [one]
     try:
-        found = [in_month(one, job, month) for month in months]
+        found = [build_month_item(one, job, month) for month in months]
     except (KeyError, NoZonesError):
         raise UserError(
             f"nobody here knows time zone '{job.schedule.time_zone}' of {job.team}/{job.name}",
@@ -125,8 +140,8 @@ def _in_months(one: Item, job: Job, months: Sequence[Month]) -> list[Item]:
     return [item for item in found if item is not None]
 
 
-def _said(
-    items: list[Item],
+def _format_cost_report(
+    items: list[CostItem],
     by: str,
     format: str,
     with_expected: bool,
@@ -134,21 +149,23 @@ def _said(
     budgets: Sequence[BudgetLine],
 ) -> str:
     if format == "csv":
-        return csv_text(items, bool(months))
-    found = sums(items, GROUPS[by])
+        return render_costs_csv(items, bool(months))
+    found = sum_costs(items, COST_GROUPS[by])
     if format == "json":
         held = {"budgets": [one.facts() for one in budgets]} if budgets else {}
-        said = {**document(items, found, by, months), **held}
+        said = {**build_costs_document(items, found, by, months), **held}
         return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
-    total = sums(items, lambda _: "total")
+    total = sum_costs(items, lambda _: "total")
     rows = (
-        item_rows(items, with_expected, bool(months)) if by == "run" else sum_rows(found, by, with_expected)
+        build_item_rows(items, with_expected, bool(months))
+        if by == "run"
+        else build_sum_rows(found, by, with_expected)
     )
-    text = table(rows, widest=_WIDEST)
+    text = format_table(rows, widest=_WIDEST)
     if len(items) > 1:
-        text += "\n" + table(sum_rows(total, "in all", with_expected), widest=_WIDEST)
+        text += "\n" + format_table(build_sum_rows(total, "in all", with_expected), widest=_WIDEST)
     if budgets:
-        text += "\n" + table([one.row() for one in budgets], widest=_WIDEST)
+        text += "\n" + format_table([one.row() for one in budgets], widest=_WIDEST)
     missing = sorted({f"{one.cluster}/{pool}" for one in items for pool in one.without})
     if missing:
         text += f"\nwithout a price: {', '.join(missing)}; state price of the pool in cluster.yaml\n"

@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands.flags import Clusters, EngineName, Jobs, NoCache, Specs, Teams, Today, Workspace
+from gangplan.commands.flags import (
+    ClustersFlag,
+    EngineFlag,
+    JobsFlag,
+    NoCacheFlag,
+    SpecsArgument,
+    TeamsFlag,
+    TodayFlag,
+    WorkspaceFlag,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -76,44 +85,44 @@ Elsewhere = Annotated[
 
 @app.command()
 def cost(
-    specs: Specs = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    specs: SpecsArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     by: By = "run",
     month: InMonth = None,
-    today: Today = None,
+    today: TodayFlag = None,
     durations: Durations = None,
     format: Format = "table",
     elsewhere: Elsewhere = False,
     history: History = False,
     since: Since = None,
     measured: MeasuredFile = None,
-    no_cache: NoCache = False,
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    no_cache: NoCacheFlag = False,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Show what runs cost at most, by their timeouts and the prices of pools, and what they are expected to
     cost."""
-    from gangplan.commands.common import request
-    from gangplan.commands.cost import chosen
-    from gangplan.commands.cost import cost as command
-    from gangplan.commands.progress import progress
+    from gangplan.commands.common import build_request
+    from gangplan.commands.cost import print_costs as command
+    from gangplan.commands.cost import select_months
+    from gangplan.commands.progress import show_progress
 
-    asked = request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
+    asked = build_request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
     if history or since is not None:
-        from gangplan.commands.cost_history import cost_history
+        from gangplan.commands.cost_history import print_cost_history
 
-        raise typer.Exit(cost_history(asked, by, since, format))
+        raise typer.Exit(print_cost_history(asked, by, since, format))
     if measured is not None:
-        from gangplan.commands.cost_measured import cost_measured
+        from gangplan.commands.cost_measured import print_measured_cost
 
-        raise typer.Exit(cost_measured(asked, measured, format))
+        raise typer.Exit(print_measured_cost(asked, measured, format))
     if elsewhere:
-        from gangplan.commands.cost_elsewhere import cost_elsewhere
+        from gangplan.commands.cost_elsewhere import print_cost_elsewhere
 
-        raise typer.Exit(cost_elsewhere(asked, durations, format))
-    with progress() as tick:
+        raise typer.Exit(print_cost_elsewhere(asked, durations, format))
+    with show_progress() as tick:
         raise typer.Exit(
-            command(replace(asked, progress=tick), by, durations, format, chosen(by, month, today))
+            command(replace(asked, progress=tick), by, durations, format, select_months(by, month, today))
         )

@@ -11,28 +11,28 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from gangplan.commands.common import exit_code, print_findings
-from gangplan.commands.listing import table
-from gangplan.commands.outfile import out_file
-from gangplan.commands.simulate import queued
+from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.listing import format_table
+from gangplan.commands.outfile import resolve_out_file
+from gangplan.commands.simulate import build_queued_runs
 from gangplan.errors import Exit, UserError
-from gangplan.findings import in_order
-from gangplan.kueue.model import Workload
-from gangplan.model.bill import Item, item_of
+from gangplan.findings import sort_findings
+from gangplan.kueue.model import KueueWorkload
+from gangplan.model.bill import CostItem, build_cost_item
 from gangplan.model.duration import format_duration
-from gangplan.pipeline.elsewhere import Place, tried
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.elsewhere import ClusterPool, try_on_other_pools
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.scope import select
-from gangplan.pipeline.standing import built_world
+from gangplan.pipeline.scope import select_scope
+from gangplan.pipeline.standing import build_previewed_world
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
-from gangplan.report.costs import money, plain
-from gangplan.simulate import run_of, simulate
-from gangplan.simulate.day import DURATIONS_HELP, duration_of, line_for, read_lines
+from gangplan.report.costs import format_decimal, format_money
+from gangplan.simulate import read_workload, simulate_runs
+from gangplan.simulate.day import DURATIONS_HELP, duration_of, find_job_line, read_lines
 from gangplan.simulate.outcome import outcome_of
 from gangplan.source import load_objects
-from gangplan.validate.kueue.members import setup_of
+from gangplan.validate.kueue.members import read_quota_setup
 from gangplan.validate.world import World
 from gangplan.workspace import SpecFile, Workspace, load_workspace
 
@@ -50,14 +50,14 @@ class Offer:
     empty if nothing does. `is_now`: its spec places it here.
     """
 
-    place: Place
-    item: Item | None
+    place: ClusterPool
+    item: CostItem | None
     waits: float | None
     refused: str
     is_now: bool
 
 
-def cost_elsewhere(request: Request, durations: Path | None, format: str) -> Exit:
+def print_cost_elsewhere(request: Request, durations: Path | None, format: str) -> Exit:
     """Print a table for each spec. Raises UserError for invalid flags, for sweeps, and if no spec is
     named."""
     name, equals, file = format.partition("=")
@@ -65,20 +65,25 @@ def cost_elsewhere(request: Request, durations: Path | None, format: str) -> Exi
         raise UserError(f"there is no format '{name}' with --elsewhere", f"Formats: {', '.join(_FORMATS)}.")
     if not request.specs:
         raise UserError("--elsewhere is about jobs", "Name specs: gangplan cost SPEC --elsewhere.")
-    target = out_file(file, request.root, "the costs") if equals else None
+    target = resolve_out_file(file, request.root, "the costs") if equals else None
     workspace = load_workspace(request.root)
-    _, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
-    now = preview(request, workspace)
+    _, files = select_scope(workspace, request.clusters, request.teams, request.specs, Path.cwd())
+    now = preview_render(request, workspace)
     wrong = [one for one in now.findings if one.is_error and one.where.file not in now.files]
     if wrong:  # an error of the platform or a team applies to every place
-        print_findings(in_order(wrong))
-        return exit_code(wrong)
+        print_findings(sort_findings(wrong))
+        return choose_exit_code(wrong)
     queue = _Queue(request, workspace, durations)
-    found = {one: _offers(request, workspace, one, queue, now) for one in files}
+    found = {one: _list_pool_offers(request, workspace, one, queue, now) for one in files}
     if name == "json":
-        said = json.dumps({"version": 1, "jobs": [_facts(*one) for one in found.items()]}, indent=2) + "\n"
+        said = (
+            json.dumps({"version": 1, "jobs": [_build_offer_facts(*one) for one in found.items()]}, indent=2)
+            + "\n"
+        )
     else:
-        said = "\n".join(_text(one, offers, durations is not None) for one, offers in found.items())
+        said = "\n".join(
+            _format_offer_table(one, offers, durations is not None) for one, offers in found.items()
+        )
     if target is not None:
         target.write(said)
     else:
@@ -92,7 +97,7 @@ class _Queue:
     def __init__(self, request: Request, workspace: Workspace, durations: Path | None) -> None:
         self.lines = read_lines(durations, DURATIONS_HELP) if durations else {}
         self._request, self._workspace = replace(request, specs=(), teams=(), uses_cache=False), workspace
-        self._known: dict[str, tuple[World, list[Workload]]] = {}
+        self._known: dict[str, tuple[World, list[KueueWorkload]]] = {}
 
     def waits(self, run: PlannedRun, text: str) -> float | None:
         """Return how long a run would wait for its first admission, in seconds; None if it is never
@@ -101,46 +106,48 @@ class _Queue:
         job = run.unit.job
         title = f"{job.team}/{job.name}"
         lasts = duration_of(self.lines, title, job.timeout_s)
-        own = run_of(world, list(load_objects(text)), title, duration=lasts, arrival=_LATER_S, team=job.team)
+        own = read_workload(
+            world, list(load_objects(text)), title, duration=lasts, arrival=_LATER_S, team=job.team
+        )
         if own is None or own.is_hopeless:
             return None
         runs = [*(one for one in others if one.name != title), own]
-        return outcome_of(simulate(setup_of(world), runs), runs).waits.get(title)
+        return outcome_of(simulate_runs(read_quota_setup(world), runs), runs).waits.get(title)
 
-    def _of(self, cluster: str) -> tuple[World, list[Workload]]:
+    def _of(self, cluster: str) -> tuple[World, list[KueueWorkload]]:
         if cluster not in self._known:
             whole = replace(self._request, clusters=(cluster,))
-            result = preview(whole, self._workspace)
-            world = built_world(whole, cluster, result)
-            self._known[cluster] = world, queued(world, result, self.lines)[0]
+            result = preview_render(whole, self._workspace)
+            world = build_previewed_world(whole, cluster, result)
+            self._known[cluster] = world, build_queued_runs(world, result, self.lines)[0]
         return self._known[cluster]
 
 
-def _offers(
+def _list_pool_offers(
     request: Request, workspace: Workspace, file: SpecFile, queue: _Queue, as_is: Result
 ) -> list[Offer]:
     runs = [run for run in as_is.runs if run.unit.job.source == file.file]
     now = {(run.cluster, run.unit.job.worker_pool.name) for run in runs}
     offers = [
-        _offer(place, result, queue, (place.cluster, place.pool) in now)
-        for place, result in tried(request, workspace, file, runs)
+        _build_pool_offer(place, result, queue, (place.cluster, place.pool) in now)
+        for place, result in try_on_other_pools(request, workspace, file, runs)
     ]
-    return sorted(offers, key=_rank)
+    return sorted(offers, key=_rank_pool_offer)
 
 
-def _offer(place: Place, result: Result, queue: _Queue, is_now: bool) -> Offer:
+def _build_pool_offer(place: ClusterPool, result: Result, queue: _Queue, is_now: bool) -> Offer:
     errors = [one.message for one in result.findings if one.is_error]
     if errors or not result.runs:
         return Offer(place, None, None, errors[0] if errors else "it has no run there", is_now)
     (run,) = result.runs
     job = run.unit.job
     title = f"{job.team}/{job.name}"
-    stated = line_for(queue.lines, title) is not None
-    item = item_of(job, run.name, duration_of(queue.lines, title, job.timeout_s) if stated else None)
+    stated = find_job_line(queue.lines, title) is not None
+    item = build_cost_item(job, run.name, duration_of(queue.lines, title, job.timeout_s) if stated else None)
     return Offer(place, item, queue.waits(run, result.texts[run.path]), "", is_now)
 
 
-def _rank(offer: Offer) -> tuple[bool, bool, Decimal, float, str, str]:
+def _rank_pool_offer(offer: Offer) -> tuple[bool, bool, Decimal, float, str, str]:
     """Return a sort key: the cheapest offers first, then those without a price, then the impossible ones."""
     price = offer.item.expected or offer.item.cost if offer.item else None
     waits = float("inf") if offer.waits is None else offer.waits
@@ -154,36 +161,36 @@ def _rank(offer: Offer) -> tuple[bool, bool, Decimal, float, str, str]:
     )
 
 
-def _text(file: SpecFile, offers: Sequence[Offer], with_expected: bool) -> str:
+def _format_offer_table(file: SpecFile, offers: Sequence[Offer], with_expected: bool) -> str:
     rows = [
         {
             "": "now" if one.is_now else None,
             "cluster": one.place.cluster,
             "pool": one.place.pool,
             "GPU": one.place.gpu or None,
-            "at most": one.item and money(one.item.cost, one.item.currency),
+            "at most": one.item and format_money(one.item.cost, one.item.currency),
             **(
-                {"expected": one.item and money(one.item.expected, one.item.currency)}
+                {"expected": one.item and format_money(one.item.expected, one.item.currency)}
                 if with_expected
                 else {}
             ),
-            "waits": None if one.refused else _wait_words(one.waits),
+            "waits": None if one.refused else _format_queue_wait(one.waits),
             "why not": one.refused or None,
         }
         for one in offers
     ]
     if not rows:
         return f"{file.file}: no cluster of team {file.team} has such a pool\n"
-    return f"{file.file}\n{table(rows, widest=_WIDEST)}"
+    return f"{file.file}\n{format_table(rows, widest=_WIDEST)}"
 
 
-def _wait_words(seconds: float | None) -> str:
+def _format_queue_wait(seconds: float | None) -> str:
     if seconds is None:
         return "not known"
     return format_duration(round(seconds)) if round(seconds) else "not at all"
 
 
-def _facts(file: SpecFile, offers: Sequence[Offer]) -> dict[str, Any]:
+def _build_offer_facts(file: SpecFile, offers: Sequence[Offer]) -> dict[str, Any]:
     return {
         "file": file.file,
         "places": [
@@ -192,8 +199,8 @@ def _facts(file: SpecFile, offers: Sequence[Offer]) -> dict[str, Any]:
                 "pool": one.place.pool,
                 "gpu": one.place.gpu or None,
                 "isNow": one.is_now,
-                "most": plain(one.item.cost) if one.item else None,
-                "expected": plain(one.item.expected) if one.item else None,
+                "most": format_decimal(one.item.cost) if one.item else None,
+                "expected": format_decimal(one.item.expected) if one.item else None,
                 "currency": one.item.currency if one.item and one.item.cost is not None else None,
                 "waitSeconds": None if one.waits is None else round(one.waits),
                 "refused": one.refused or None,

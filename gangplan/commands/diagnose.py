@@ -8,43 +8,44 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from gangplan.commands.connecting import Asked
-from gangplan.commands.outfile import OutFile, out_file
+from gangplan.commands.connecting import ConnectionFlags
+from gangplan.commands.outfile import OutFile, resolve_out_file
 from gangplan.diagnose.evidence import Evidence
 from gangplan.diagnose.read import read_evidence
-from gangplan.diagnose.verdict import Verdict, verdicts
+from gangplan.diagnose.verdict import RunDiagnosis, diagnose_runs
 from gangplan.errors import Exit, UserError
-from gangplan.report.diagnosis import document, markdown_text, text
-from gangplan.workspace import nearest
+from gangplan.report.diagnosis import build_diagnosis_document, render_diagnosis, render_diagnosis_markdown
+from gangplan.workspace import suggest_nearest
 
 _FORMATS = ("text", "json", "markdown")
 
 
-def diagnose(
+def diagnose_evidence(
     named: Sequence[str],
     run: str,
     formats: Sequence[str],
     root: Path | None = None,
     clusters: Sequence[str] = (),
     teams: Sequence[str] = (),
-    server: Asked | None = None,
+    server: ConnectionFlags | None = None,
 ) -> Exit:
     """Print what is wrong with runs: from saved files, and with `server` for a run as its cluster has it.
 
     Returns CLEAN if nothing is wrong, else FINDINGS. Raises UserError if there is nothing to look at, and
     ToolError.
     """
-    outputs = [_output(one) for one in formats]
-    run, evidence = _evidence(named, run, root, clusters, teams, server)
-    found = verdicts(evidence, run)
+    outputs = [_parse_diagnosis_output(one) for one in formats]
+    run, evidence = _collect_run_evidence(named, run, root, clusters, teams, server)
+    found = diagnose_runs(evidence, run)
     if not found:
-        known = sorted({one.name for one in verdicts(evidence) if one.name})
+        known = sorted({one.name for one in diagnose_runs(evidence) if one.name})
         raise UserError(
             f"nothing is about a run '{run}'",
-            nearest(run, known) or (f"There are: {', '.join(known[:8])}." if known else "No run is named."),
+            suggest_nearest(run, known)
+            or (f"There are: {', '.join(known[:8])}." if known else "No run is named."),
         )
     for name, file in outputs:
-        said = _said(name, found, evidence)
+        said = _format_diagnosis(name, found, evidence)
         if file is not None:
             file.write(said)
         else:
@@ -52,29 +53,29 @@ def diagnose(
     return Exit.CLEAN if all(one.is_well for one in found) else Exit.FINDINGS
 
 
-def _evidence(
+def _collect_run_evidence(
     named: Sequence[str],
     run: str,
     root: Path | None,
     clusters: Sequence[str],
     teams: Sequence[str],
-    server: Asked | None,
+    server: ConnectionFlags | None,
 ) -> tuple[str, Evidence]:
     """Return the evidence, and the name of the run; a spec stands for its current run."""
     found = Evidence((), ())
     if server is not None:
         if not run:
             raise UserError("--server needs to know which run", "Add --run RUN, as gangplan status shows it.")
-        from gangplan.commands.diagnose_live import fetched
+        from gangplan.commands.diagnose_live import fetch_evidence
 
-        run, found = fetched(run, root, clusters, teams, server)
+        run, found = fetch_evidence(run, root, clusters, teams, server)
     elif not named:
         raise UserError(
             "there is nothing to look at",
             "Name files: what kubectl get -o json says, and logs; or ask the cluster: --server --run RUN.",
         )
     if named:
-        saved = read_evidence(named, _stdin)
+        saved = read_evidence(named, _open_stdin_stream)
         found = Evidence(found.things + saved.things, found.logs + saved.logs, found.skipped + saved.skipped)
     if not found.things and not found.logs:
         raise UserError(
@@ -84,20 +85,22 @@ def _evidence(
     return run, found
 
 
-def _said(name: str, found: Sequence[Verdict], evidence: Evidence) -> str:
+def _format_diagnosis(name: str, found: Sequence[RunDiagnosis], evidence: Evidence) -> str:
     if name == "json":
-        return json.dumps(document(found, evidence.skipped), indent=2, ensure_ascii=False) + "\n"
+        return (
+            json.dumps(build_diagnosis_document(found, evidence.skipped), indent=2, ensure_ascii=False) + "\n"
+        )
     if name == "markdown":
-        return markdown_text(found, evidence.skipped)
-    return text(found, evidence.skipped)
+        return render_diagnosis_markdown(found, evidence.skipped)
+    return render_diagnosis(found, evidence.skipped)
 
 
-def _output(text: str) -> tuple[str, OutFile | None]:
+def _parse_diagnosis_output(text: str) -> tuple[str, OutFile | None]:
     name, equals, file = text.partition("=")
     if name not in _FORMATS:
         raise UserError(f"there is no format '{name}'", f"Formats: {', '.join(_FORMATS)}.")
-    return name, out_file(file, Path.cwd(), "the diagnosis") if equals else None
+    return name, resolve_out_file(file, Path.cwd(), "the diagnosis") if equals else None
 
 
-def _stdin() -> BinaryIO:
+def _open_stdin_stream() -> BinaryIO:
     return sys.stdin.buffer

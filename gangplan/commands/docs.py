@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gangplan.api.page import fields_module, python_page
-from gangplan.commands.cli_page import cli_page
+from gangplan.api.page import render_fields_module, render_python_page
+from gangplan.commands.cli_page import render_cli_page
 from gangplan.errors import Exit
-from gangplan.reference.pages import pages
+from gangplan.reference.pages import render_pages
 
 # The types of a job's fields, as seen from docs/.
 MODULE = "../gangplan/api/fields.py"
@@ -17,9 +17,9 @@ MODULE = "../gangplan/api/fields.py"
 def write_docs(folder: Path, check: bool) -> Exit:
     """Write all pages below `folder` and a module, or with `check` list those that are stale."""
     stale = []
-    made = {**pages(), "cli.md": cli_page(), "python.md": python_page()}
+    made = {**render_pages(), "cli.md": render_cli_page(), "python.md": render_python_page()}
     if (folder / MODULE).is_file():  # a folder that is only for the pages has no module
-        made[MODULE] = fields_module()
+        made[MODULE] = render_fields_module()
     for name, text in made.items():
         path = folder / name
         if path.exists() and path.read_text(encoding="utf-8") == text:

@@ -8,26 +8,26 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gangplan.commands.common import exit_code, plural, print_findings
-from gangplan.commands.new import check_free
-from gangplan.edits import Change, changes_of, edited
+from gangplan.commands.common import choose_exit_code, format_plural, print_findings
+from gangplan.commands.new import check_job_name_free
+from gangplan.edits import FlagChange, edit_field, parse_changes
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.findings import Finding
-from gangplan.fixes import FixedFile, read, write
-from gangplan.report.escape import own_line
-from gangplan.report.fixed import fixed_text
-from gangplan.report.plan import run_line
-from gangplan.report.sweeps import apart, sweep_line
-from gangplan.source import Document, load
-from gangplan.spec.near import nearest_file
-from gangplan.spec.root import SPECS, root_of
+from gangplan.fixes import FixedFile, read_fixable, write_fixed
+from gangplan.report.escape import escape_own_line
+from gangplan.report.fixed import render_fix_diff
+from gangplan.report.plan import format_run_line
+from gangplan.report.sweeps import format_sweep_line, split_off_sweeps
+from gangplan.source import Document, load_document
+from gangplan.spec.near import find_nearest_file
+from gangplan.spec.root import SPECS, locate_workspace_root
 from gangplan.starter.answers import check_name
-from gangplan.starter.formats import format_of, model_of
-from gangplan.starter.judge import Judged, judge
-from gangplan.starter.parameters import templates_of, types_of
-from gangplan.starter.setting import with_changes
-from gangplan.starter.users import Users, users_of
-from gangplan.starter.write import write_new
+from gangplan.starter.formats import find_file_format, find_format_model
+from gangplan.starter.judge import FileJudgement, judge_changed_file
+from gangplan.starter.parameters import find_parameter_types, read_team_templates
+from gangplan.starter.setting import apply_field_changes
+from gangplan.starter.users import DependentSpecs, find_dependent_specs
+from gangplan.starter.write import write_new_files
 
 _SPECS = ("spec", "sweep")
 # Fields about the runs that a spec had, which a copy of it does not get.
@@ -36,7 +36,7 @@ _PAST = ("run", "state", "retired", "keep", "stopped", "removed", "results")
 _VERSION = ("version",)
 
 
-def edit(
+def edit_specs(
     file: str,
     sets: Sequence[str],
     unsets: Sequence[str],
@@ -45,35 +45,35 @@ def edit(
     is_quiet: bool,
 ) -> Exit:
     """Set and remove fields of a file in place. Raises UserError if nothing could be written."""
-    changes = changes_of(sets, unsets)
+    changes = parse_changes(sets, unsets)
     if not changes:
         raise UserError("nothing to change", "Write --set KEY=VALUE or --unset KEY.")
-    root = root_of(workspace)
-    path = _path(root, file)
-    data, document = _read(root, path)
-    format, text = format_of(path, document), data.decode()
-    types = _types(root, path, document, changes)
-    after = with_changes(text, path, model_of(format), changes, types)
+    root = locate_workspace_root(workspace)
+    path = _find_edited_file(root, file)
+    data, document = _read_edited_document(root, path)
+    format, text = find_file_format(path, document), data.decode()
+    types = _find_template_parameter_types(root, path, document, changes)
+    after = apply_field_changes(text, path, find_format_model(format), changes, types)
     if after == text:
-        sys.stdout.write(f"{own_line(path)} says so already\n")
+        sys.stdout.write(f"{escape_own_line(path)} says so already\n")
         return Exit.CLEAN
-    users = Users() if format in _SPECS else users_of(root, path, format, text, after)
-    judged = judge(root, path, text, after, format in _SPECS, users.files)
+    users = DependentSpecs() if format in _SPECS else find_dependent_specs(root, path, format, text, after)
+    judged = judge_changed_file(root, path, text, after, format in _SPECS, users.files)
     print_findings(judged.found)
     if judged.errors:
-        return _refused(judged.errors)
+        return _report_edit_refusal(judged.errors)
     fixed = FixedFile(path, data, after.encode())
     if is_dry:
-        sys.stdout.write(fixed_text(fixed))
-        return exit_code(judged.found)
-    if why := write(root, fixed):
+        sys.stdout.write(render_fix_diff(fixed))
+        return choose_exit_code(judged.found)
+    if why := write_fixed(root, fixed):
         raise ToolError(f"{path} was not changed: {why}", why.help)
     if not is_quiet:
-        _say(f"changed {path}", path, format, judged, users)
-    return exit_code(judged.found)
+        _print_edit_outcome(f"changed {path}", path, format, judged, users)
+    return choose_exit_code(judged.found)
 
 
-def clone(
+def clone_spec(
     file: str,
     name: str,
     sets: Sequence[str],
@@ -83,11 +83,11 @@ def clone(
     is_quiet: bool,
 ) -> Exit:
     """Copy a spec or a template under another name, and change fields of the copy. Raises UserError."""
-    changes = changes_of(sets, unsets)
-    root = root_of(workspace)
-    path = _path(root, file)
-    data, document = _read(root, path)
-    format = format_of(path, document)
+    changes = parse_changes(sets, unsets)
+    root = locate_workspace_root(workspace)
+    path = _find_edited_file(root, file)
+    data, document = _read_edited_document(root, path)
+    format = find_file_format(path, document)
     if format not in (*_SPECS, "template"):
         kind = "image" if format == "catalog" else format
         raise UserError(f"{path} is no spec", f"Write another one: gangplan new {kind} {name}.")
@@ -96,54 +96,62 @@ def clone(
     if os.path.lexists(root / target):
         raise UserError(f"nothing was written: {target} exists", "Edit it, or take another name.")
     if format in _SPECS:
-        check_free(root, path.split("/")[1], name)
+        check_job_name_free(root, path.split("/")[1], name)
     text = data.decode().removeprefix("\ufeff")
     for field in _PAST if format in _SPECS else _VERSION:
         if field in document.value:
-            text = edited(text, path, (field,), None)
+            text = edit_field(text, path, (field,), None)
     if "name" in document.value:
-        text = edited(text, path, ("name",), name)
-    text = with_changes(text, target, model_of(format), changes, _types(root, path, document, changes))
-    users = Users() if format in _SPECS else users_of(root, target, format, "", text)
-    judged = judge(root, target, None, text, format in _SPECS, users.files)
+        text = edit_field(text, path, ("name",), name)
+    text = apply_field_changes(
+        text,
+        target,
+        find_format_model(format),
+        changes,
+        _find_template_parameter_types(root, path, document, changes),
+    )
+    users = DependentSpecs() if format in _SPECS else find_dependent_specs(root, target, format, "", text)
+    judged = judge_changed_file(root, target, None, text, format in _SPECS, users.files)
     print_findings(judged.found)
     if judged.errors:
-        return _refused(judged.errors)
+        return _report_edit_refusal(judged.errors)
     if is_dry:
         sys.stdout.write(text)
         return Exit.CLEAN
-    write_new(root, {target: text})
+    write_new_files(root, {target: text})
     if not is_quiet:
-        _say(f"wrote {target}", target, format, judged, users)
+        _print_edit_outcome(f"wrote {target}", target, format, judged, users)
     return Exit.CLEAN
 
 
-def _path(root: Path, file: str) -> str:
+def _find_edited_file(root: Path, file: str) -> str:
     """Return the path of a file from the root. Raises UserError for a file outside the workspace."""
     for start in (Path.cwd(), root):
         path = os.path.relpath(os.path.normpath(start / file), root).replace(os.sep, "/")
         if not path.startswith("../") and (root / path).is_file():
             return path
     there = [one.relative_to(root).as_posix() for one in (root / SPECS).rglob("*.yaml")]
-    near = nearest_file(Path(file).as_posix(), there)
+    near = find_nearest_file(Path(file).as_posix(), there)
     help = f"Did you mean '{near}'?" if near else "Name a file below specs/ or another folder of it."
     raise UserError(f"there is no file {file} in the workspace", help)
 
 
-def _read(root: Path, path: str) -> tuple[bytes, Document]:
+def _read_edited_document(root: Path, path: str) -> tuple[bytes, Document]:
     """Return the bytes of a file and its document. Raises UserError."""
-    format_of(path, None)  # other files are not YAML of ours: there is nothing to correct
-    data = read(root, path)
+    find_file_format(path, None)  # other files are not YAML of ours: there is nothing to correct
+    data = read_fixable(root, path)
     if data is None:
         raise UserError(f"{path} is no plain file", "Replace it with one.")
-    document, findings = load(data, path)
+    document, findings = load_document(data, path)
     if document is None or not isinstance(document.value, dict):
         print_findings(findings)
         raise UserError(f"{path} cannot be read", "Correct it first.")
     return data, document
 
 
-def _types(root: Path, path: str, document: Document, changes: Sequence[Change]) -> dict[str, str]:
+def _find_template_parameter_types(
+    root: Path, path: str, document: Document, changes: Sequence[FlagChange]
+) -> dict[str, str]:
     """Return the parameter types of the template that the spec has after the changes; empty without a
     template."""
     other = [one.text for one in changes if one.path == ("template",)]
@@ -151,22 +159,28 @@ def _types(root: Path, path: str, document: Document, changes: Sequence[Change])
     if not isinstance(label, str):
         return {}
     team = path.split("/")[1]
-    return types_of(templates_of(root, team), team, label)
+    return find_parameter_types(read_team_templates(root, team), team, label)
 
 
-def _refused(errors: Sequence[Finding]) -> Exit:
-    sys.stderr.write(f"nothing was written: {plural(len(errors), 'error')}\n")
-    return exit_code(errors)
+def _report_edit_refusal(errors: Sequence[Finding]) -> Exit:
+    sys.stderr.write(f"nothing was written: {format_plural(len(errors), 'error')}\n")
+    return choose_exit_code(errors)
 
 
-def _say(done: str, path: str, format: str, judged: Judged, users: Users) -> None:
+def _print_edit_outcome(
+    done: str, path: str, format: str, judged: FileJudgement, users: DependentSpecs
+) -> None:
     """Print what was done, what results from it, and what to do next."""
-    runs, sweeps = apart(judged.result.runs if format in _SPECS else ())
-    lines = [done, *(f"  {run_line(one)}" for one in runs), *(f"  {sweep_line(one)}" for one in sweeps)]
+    runs, sweeps = split_off_sweeps(judged.result.runs if format in _SPECS else ())
+    lines = [
+        done,
+        *(f"  {format_run_line(one)}" for one in runs),
+        *(f"  {format_sweep_line(one)}" for one in sweeps),
+    ]
     if format not in _SPECS:
         made = " made from templates" if format == "template" else ""
         more = f"; gangplan validate checks {users.left} more" if users.left else ""
-        lines.append(f"  checked with {plural(len(users.files), 'spec')}{made}{more}")
+        lines.append(f"  checked with {format_plural(len(users.files), 'spec')}{made}{more}")
     step = "gangplan render && gangplan validate"
     if format in _SPECS:
         step = f"gangplan render, then commit {path} and rendered/"
@@ -174,4 +188,4 @@ def _say(done: str, path: str, format: str, judged: Judged, users: Users) -> Non
         were = "error above, which was" if left == 1 else f"{left} errors above, which were"
         step = f"correct the {were} there before"
     lines.append(f"next: {step}")
-    sys.stdout.write("".join(f"{own_line(line)}\n" for line in lines))
+    sys.stdout.write("".join(f"{escape_own_line(line)}\n" for line in lines))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Quiet, Workspace
+from gangplan.commands.flags import QuietFlag, WorkspaceFlag
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -18,7 +18,7 @@ Sets = Annotated[
         "-s",
         help=r"Set a field: workers=16, env.SEED=7, clusters=a,b, command[1]=other.py, labels.example\.com/team=x. May be repeated.",
         metavar="KEY=VALUE",
-        autocompletion=complete.settings,
+        autocompletion=complete.complete_settings,
     ),
 ]
 Unsets = Annotated[
@@ -28,7 +28,7 @@ Unsets = Annotated[
         "-u",
         help="Remove a field, as --set KEY- does. May be repeated.",
         metavar="KEY",
-        autocompletion=complete.settings,
+        autocompletion=complete.complete_settings,
     ),
 ]
 Dry = Annotated[bool, typer.Option("--dry-run", "-n", help="Print what would be written, write nothing.")]
@@ -38,17 +38,19 @@ Dry = Annotated[bool, typer.Option("--dry-run", "-n", help="Print what would be 
 def clone(
     file: Annotated[
         str,
-        typer.Argument(help="A spec or a template.", metavar="FILE", autocompletion=complete.sources),
+        typer.Argument(
+            help="A spec or a template.", metavar="FILE", autocompletion=complete.complete_sources
+        ),
     ],
     name: Annotated[str, typer.Argument(help="Name of the copy, and of its file.", metavar="NEWNAME")],
     set: Sets = None,
     unset: Unsets = None,
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     dry_run: Dry = False,
-    quiet: Quiet = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Copy a spec to its own folder under another name, with its comments, and change some of its fields."""
-    from gangplan.commands.edit import clone as command
+    from gangplan.commands.edit import clone_spec as command
 
     raise typer.Exit(command(file, name, set or (), unset or (), workspace, dry_run, quiet))
 
@@ -58,16 +60,18 @@ def edit(
     file: Annotated[
         str,
         typer.Argument(
-            help="A spec, or any other file of the workspace.", metavar="FILE", autocompletion=complete.files
+            help="A spec, or any other file of the workspace.",
+            metavar="FILE",
+            autocompletion=complete.complete_files,
         ),
     ],
     set: Sets = None,
     unset: Unsets = None,
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     dry_run: Dry = False,
-    quiet: Quiet = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Set and remove fields of a file. Everything else in it stays as it is, byte for byte."""
-    from gangplan.commands.edit import edit as command
+    from gangplan.commands.edit import edit_specs as command
 
     raise typer.Exit(command(file, set or (), unset or (), workspace, dry_run, quiet))

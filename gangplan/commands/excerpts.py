@@ -8,10 +8,10 @@ from pathlib import Path
 
 from gangplan.findings import Finding, Location
 from gangplan.rules.security import SECRET_LITERAL
-from gangplan.source import MOST_BYTES
+from gangplan.source import MAX_DOCUMENT_BYTES
 
 
-def excerpts(root: Path, findings: Iterable[Finding]) -> Callable[[Location], str | None]:
+def build_excerpt_reader(root: Path, findings: Iterable[Finding]) -> Callable[[Location], str | None]:
     """Return a function from a location to its line. Nothing is shown of a file that contains a secret."""
     secret = {finding.where.file for finding in findings if finding.rule == SECRET_LITERAL}
 
@@ -19,7 +19,7 @@ def excerpts(root: Path, findings: Iterable[Finding]) -> Callable[[Location], st
     def lines(file: str) -> list[str]:
         path = root / file
         try:
-            if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_DOCUMENT_BYTES:
                 return []
             text = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):

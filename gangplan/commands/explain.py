@@ -5,57 +5,69 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gangplan.diagnose.causes import causes
+from gangplan.diagnose.causes import list_causes
 from gangplan.errors import Exit, UserError
 from gangplan.packs.own import OwnPolicies, load_policies
-from gangplan.reference.causes import cause_text
-from gangplan.reference.field_pages import fields_text
-from gangplan.reference.fields import known_names, lookup
-from gangplan.reference.one_policy import own_names, own_policy, policy_lines, workspace_of
-from gangplan.reference.rules import rule_text
-from gangplan.reference.topics import kinds, topic_text
-from gangplan.report.escape import own_line
+from gangplan.reference.causes import render_cause
+from gangplan.reference.field_pages import render_fields
+from gangplan.reference.fields import find_fields, list_field_names
+from gangplan.reference.one_policy import (
+    describe_own_policy,
+    describe_pack_policy,
+    find_given_workspace,
+    list_own_policies,
+)
+from gangplan.reference.rules import render_rule
+from gangplan.reference.topics import list_file_kinds, render_topic
+from gangplan.report.escape import escape_own_line
 from gangplan.rulebook import Rulebook, load_rulebook
-from gangplan.spec.near import close_to
+from gangplan.spec.near import find_similar
 
 
-def explain(name: str | None, workspace: Path | None = None) -> Exit:
+def explain_name(name: str | None, workspace: Path | None = None) -> Exit:
     """Print the page of a rule, cause, field, kind of file or pack; without a name, list all rules.
 
     A workspace, if there is one, adds its own policies. Raises UserError for an unknown name.
     """
-    root = workspace_of(workspace)
+    root = find_given_workspace(workspace)
     policies = load_policies(root) if root is not None else OwnPolicies()
     rulebook = load_rulebook(root) if root is not None else Rulebook()
     known = rulebook.rules
     if name is None:
         width = max(map(len, known))
         for rule in known.values():
-            _print(f"{rule:{width}}  {rule.severity.word:7}  {' '.join(rule.summary.split())}\n")
+            _print_escaped_text(f"{rule:{width}}  {rule.severity.word:7}  {' '.join(rule.summary.split())}\n")
         return Exit.CLEAN
     if page := rulebook.find(name):
-        more = policy_lines(page, policies) if page.is_policy else ()
-        _print(rule_text(page) + "".join(f"{line}\n" for line in more))
+        more = describe_pack_policy(page, policies) if page.is_policy else ()
+        _print_escaped_text(render_rule(page) + "".join(f"{line}\n" for line in more))
         return Exit.CLEAN
-    if own := own_policy(name, policies):
-        _print("\n".join(own) + "\n")
+    if own := describe_own_policy(name, policies):
+        _print_escaped_text("\n".join(own) + "\n")
         return Exit.CLEAN
-    if cause := cause_text(name):
-        _print(cause)
+    if cause := render_cause(name):
+        _print_escaped_text(cause)
         return Exit.CLEAN
-    found = [] if name in kinds() else lookup(name)  # `Team` is a kind, `team` a field
-    text = fields_text(found) if found else topic_text(name, policies)
+    found = [] if name in list_file_kinds() else find_fields(name)  # `Team` is a kind, `team` a field
+    text = render_fields(found) if found else render_topic(name, policies)
     if not text:
-        names = {*known, *own_names(policies), *known_names(), *kinds(), *policies.names, *causes()}
-        close = close_to(name, names)
+        names = {
+            *known,
+            *list_own_policies(policies),
+            *list_field_names(),
+            *list_file_kinds(),
+            *policies.names,
+            *list_causes(),
+        }
+        close = find_similar(name, names)
         every = "gangplan explain lists all rules; docs/spec.md has all fields."
         help = f"Did you mean '{close}'?" if close else every
         raise UserError(f"there is no rule, cause, field, kind or pack '{name}'", help)
-    _print(text)
+    _print_escaped_text(text)
     return Exit.CLEAN
 
 
-def _print(text: str) -> None:
+def _print_escaped_text(text: str) -> None:
     """Print text without commands for a terminal or a CI runner, which a workspace's own policies might
     contain."""
-    sys.stdout.write("\n".join(map(own_line, text.split("\n"))))
+    sys.stdout.write("\n".join(map(escape_own_line, text.split("\n"))))

@@ -7,22 +7,22 @@ import os
 import sys
 
 from gangplan import __version__
-from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError, refusal
-from gangplan.findings import sentence
-from gangplan.report.escape import log_line
+from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError, build_refusal_error
+from gangplan.findings import format_sentence
+from gangplan.report.escape import escape_log_line
 
 # Errors of the system that may occur anywhere, and that no code of ours can prevent.
 _OF_THE_SYSTEM = (errno.ENAMETOOLONG, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
-def fatal(stop: GangplanError) -> None:
+def print_fatal(stop: GangplanError) -> None:
     """Print an error of ours and its help."""
-    sys.stderr.write(f"fatal: {log_line(stop.message)}\n")
+    sys.stderr.write(f"fatal: {escape_log_line(stop.message)}\n")
     if stop.help:
-        sys.stderr.write(f"  help: {log_line(sentence(stop.help))}\n")
+        sys.stderr.write(f"  help: {escape_log_line(format_sentence(stop.help))}\n")
 
 
-def unexpected(bad: Exception) -> int:
+def print_unexpected(bad: Exception) -> int:
     """Print a usage error, a file that has vanished, or a bug of ours with its traceback; return the exit
     code."""
     # Usage errors come from the copy of click inside typer, which has no public name; they are recognised by
@@ -30,32 +30,32 @@ def unexpected(bad: Exception) -> int:
     if hasattr(bad, "format_message") and hasattr(bad, "exit_code"):
         if type(bad).__name__ == "NoArgsIsHelpError":  # prints the help, but nothing was done
             is_bare = getattr(bad, "ctx", None) is not None and bad.ctx.parent is None  # type: ignore[attr-defined]
-            sys.stderr.write(_where_to_begin() if is_bare else f"{bad.format_message()}\n")
+            sys.stderr.write(_describe_first_steps() if is_bare else f"{bad.format_message()}\n")
             return Exit.INPUT
         usage = getattr(bad, "ctx", None)
         help = f"Run {usage.command_path} --help." if usage is not None else None
-        fatal(UserError(bad.format_message(), help))
+        print_fatal(UserError(bad.format_message(), help))
         return Exit.INPUT
     if isinstance(bad, FileNotFoundError | NotADirectoryError) and bad.filename:
         # A file that is missing from the start is reported where it is looked for.
         help = "Somebody removes files while gangplan reads them: run the command again."
-        fatal(ToolError(f"{os.fsdecode(bad.filename)} was there a moment ago, and is gone", help))
+        print_fatal(ToolError(f"{os.fsdecode(bad.filename)} was there a moment ago, and is gone", help))
         return Exit.ENVIRONMENT
     if isinstance(bad, OSError) and bad.errno in _OF_THE_SYSTEM:
         name = os.fsdecode(bad.filename) if isinstance(bad.filename, str | bytes) else "a file"
-        stop = refusal(name, bad)
-        fatal(stop)
+        stop = build_refusal_error(name, bad)
+        print_fatal(stop)
         return stop.code
     import traceback
 
-    fatal(
+    print_fatal(
         InternalError(
             f"a bug in gangplan {__version__}: {type(bad).__name__}: {bad}",
             "Please report it with these lines.",
         )
     )
     for line in "".join(traceback.format_exception(bad)).splitlines():
-        sys.stderr.write(f"| {log_line(line)}\n")
+        sys.stderr.write(f"| {escape_log_line(line)}\n")
     return Exit.ENVIRONMENT
 
 
@@ -72,13 +72,13 @@ _INSIDE: tuple[tuple[str, str], ...] = (
 )
 
 
-def _where_to_begin() -> str:
+def _describe_first_steps() -> str:
     """Write what to do next, outside a workspace or in one."""
-    from gangplan.spec.root import root_of
+    from gangplan.spec.root import locate_workspace_root
 
     commands = _INSIDE
     try:
-        root_of(None)
+        locate_workspace_root(None)
     except GangplanError:
         commands = _OUTSIDE
     lines = [f"  gangplan {command:<18} {what}\n" for command, what in commands]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from gangplan.commands.common import plural
+from gangplan.commands.common import format_plural
 from gangplan.errors import UserError
 from gangplan.findings import Fix
 from gangplan.pipeline.request import Request
 from gangplan.records import dataclass
-from gangplan.report.escape import log_line
+from gangplan.report.escape import escape_log_line
 from gangplan.workspace import load_workspace
 
 
@@ -21,7 +21,7 @@ class Fixing:
     platform: bool = False
 
 
-def fixing(fix: bool, only_shown: bool, platform: bool) -> Fixing | None:
+def parse_fix_flags(fix: bool, only_shown: bool, platform: bool) -> Fixing | None:
     """Return what the flags `--fix`, `--dry-run` and `--fix-platform` select; None without them. Raises
     UserError."""
     if not (fix or platform):
@@ -36,37 +36,39 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
 
     Raises UserError if the request selects nothing.
     """
-    from gangplan.fixes import write
-    from gangplan.pipeline.fix import fixed_files
-    from gangplan.pipeline.scan import scan
-    from gangplan.report.fixed import fixed_text, patch_text
-    from gangplan.validate.secrets import hidden
+    from gangplan.fixes import write_fixed
+    from gangplan.pipeline.fix import list_fixed_files
+    from gangplan.pipeline.scan import scan_for_secrets
+    from gangplan.report.fixed import render_fix_diff, render_fix_patch
+    from gangplan.validate.secrets import mask_secrets
 
     workspace = load_workspace(request.root)
     if workspace.is_refused:
         return  # the check that follows reports why
-    secrets = scan(request.root, lambda file: True)[1]
+    secrets = scan_for_secrets(request.root, lambda file: True)[1]
     changed = places = 0
-    for fixed in fixed_files(request, workspace, fixing.platform):
+    for fixed in list_fixed_files(request, workspace, fixing.platform):
         for fix in fixed.refused:
-            complaints.write(f"{_place(fix)}: not fixed: it overlaps with another fix, or makes it worse\n")
+            complaints.write(
+                f"{_format_fix_place(fix)}: not fixed: it overlaps with another fix, or makes it worse\n"
+            )
         if not fixed.is_changed:
             continue
-        reason = "" if fixing.only_shown else write(request.root, fixed)
+        reason = "" if fixing.only_shown else write_fixed(request.root, fixed)
         if reason:
-            complaints.write(f"{log_line(fixed.file)}: not fixed: {reason}\n")
+            complaints.write(f"{escape_log_line(fixed.file)}: not fixed: {reason}\n")
             continue
-        text = hidden(fixed_text(fixed), secrets)
+        text = mask_secrets(render_fix_diff(fixed), secrets)
         words.write(text)
-        if fixing.only_shown and text != patch_text(fixed):
+        if fixing.only_shown and text != render_fix_patch(fixed):
             said = "the difference escapes a secret or invisible characters: git apply cannot apply it, but --fix can"
-            complaints.write(f"{log_line(fixed.file)}: {said}\n")
+            complaints.write(f"{escape_log_line(fixed.file)}: {said}\n")
         changed += 1
         places += len(fixed.fixes)
     verb = "would fix" if fixing.only_shown else "fixed"
-    where = f" in {plural(changed, 'file')}" if changed else ""
-    words.write(f"{verb} {plural(places, 'place')}{where}\n")
+    where = f" in {format_plural(changed, 'file')}" if changed else ""
+    words.write(f"{verb} {format_plural(places, 'place')}{where}\n")
 
 
-def _place(fix: Fix) -> str:
-    return log_line(f"{fix.file}:{fix.line}:{fix.column}")
+def _format_fix_place(fix: Fix) -> str:
+    return escape_log_line(f"{fix.file}:{fix.line}:{fix.column}")

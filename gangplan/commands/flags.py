@@ -18,52 +18,55 @@ def _refuse_parts(value: str | None) -> None:
         raise UserError("--shard cannot be used here: what is rendered is one tree", help)
 
 
-Workspace = Annotated[
+WorkspaceFlag = Annotated[
     Path | None,
     typer.Option(
         "--workspace", "-C", help="Workspace folder (default: found from here upwards).", metavar="DIR"
     ),
 ]
-Clusters = Annotated[
+ClustersFlag = Annotated[
     list[str] | None,
     typer.Option(
         "--cluster",
         help="Only this cluster; may be repeated.",
         metavar="NAME",
-        autocompletion=complete.clusters,
+        autocompletion=complete.complete_clusters,
     ),
 ]
-Names = Annotated[
+ClusterNamesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         help="Only these clusters (default: all), as --cluster.",
         metavar="NAME",
-        autocompletion=complete.clusters,
+        autocompletion=complete.complete_clusters,
     ),
 ]
-Teams = Annotated[
+TeamsFlag = Annotated[
     list[str] | None,
     typer.Option(
-        "--team", help="Only this team; may be repeated.", metavar="NAME", autocompletion=complete.teams
+        "--team",
+        help="Only this team; may be repeated.",
+        metavar="NAME",
+        autocompletion=complete.complete_teams,
     ),
 ]
-Asked = Annotated[
+PlaceArgument = Annotated[
     str,
     typer.Argument(
         help="A spec, or a line of any file, such as rendered/...:LINE.",
         metavar="SPEC|FILE:LINE",
-        autocompletion=complete.files,
+        autocompletion=complete.complete_files,
     ),
 ]
-Specs = Annotated[
+SpecsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         help="Specs, folders or patterns; any other file selects what depends on it (default: all).",
         metavar="FILE",
-        autocompletion=complete.files,
+        autocompletion=complete.complete_files,
     ),
 ]
-EngineName = Annotated[
+EngineFlag = Annotated[
     str,
     typer.Option(
         "--engine",
@@ -71,10 +74,10 @@ EngineName = Annotated[
         metavar="NAME",
     ),
 ]
-Jobs = Annotated[
+JobsFlag = Annotated[
     int, typer.Option("--jobs", "-j", min=0, help="Worker processes (0: one per core).", metavar="N")
 ]
-Base = Annotated[
+SyncBaseFlag = Annotated[
     str | None,
     typer.Option(
         "--base",
@@ -82,7 +85,7 @@ Base = Annotated[
         metavar="REVISION",
     ),
 ]
-Since = Annotated[
+SinceFlag = Annotated[
     str | None,
     typer.Option(
         "--base",
@@ -90,22 +93,22 @@ Since = Annotated[
         metavar="REF",
     ),
 ]
-Limit = Annotated[
+LimitFlag = Annotated[
     int | None,
     typer.Option(
         "--limit", help="Most bytes of Markdown (default: 65536, as GitHub; GitLab: 1000000).", metavar="N"
     ),
 ]
-ReviewFormat = Annotated[
+ReviewFormatFlag = Annotated[
     str,
     typer.Option(
         "--format",
         help="text, json, or with --base markdown.",
         metavar="NAME",
-        autocompletion=complete.words("text", "json", "markdown"),
+        autocompletion=complete.build_word_completion("text", "json", "markdown"),
     ),
 ]
-Formats = Annotated[
+FormatsFlag = Annotated[
     list[str] | None,
     typer.Option(
         "--format",
@@ -113,7 +116,7 @@ Formats = Annotated[
         metavar="FORMAT[=FILE]",
     ),
 ]
-Color = Annotated[
+ColorFlag = Annotated[
     str,
     typer.Option(
         "--color",
@@ -121,7 +124,7 @@ Color = Annotated[
         metavar="WHEN",
     ),
 ]
-FailOn = Annotated[
+FailOnFlag = Annotated[
     str,
     typer.Option(
         "--fail-on",
@@ -129,7 +132,7 @@ FailOn = Annotated[
         metavar="NAME",
     ),
 ]
-Today = Annotated[
+TodayFlag = Annotated[
     str | None,
     typer.Option(
         "--today",
@@ -137,13 +140,17 @@ Today = Annotated[
         metavar="YYYY-MM-DD",
     ),
 ]
-Fix = Annotated[bool, typer.Option("--fix", help="Apply the automatic fixes first, and show the difference.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", "--diff", help="With --fix: only show the difference.")]
-FixPlatform = Annotated[
+FixFlag = Annotated[
+    bool, typer.Option("--fix", help="Apply the automatic fixes first, and show the difference.")
+]
+DryRunFlag = Annotated[
+    bool, typer.Option("--dry-run", "--diff", help="With --fix: only show the difference.")
+]
+FixPlatformFlag = Annotated[
     bool,
     typer.Option("--fix-platform", help="Like --fix, but also in overlays/, images/ and policies/waivers/."),
 ]
-Shard = Annotated[
+ShardFlag = Annotated[
     str | None,
     typer.Option(
         "--shard",
@@ -151,18 +158,18 @@ Shard = Annotated[
         metavar="NUMBER/OF",
     ),
 ]
-WholeAlone = Annotated[str | None, typer.Option("--shard", hidden=True, callback=_refuse_parts)]
-KeepRuns = Annotated[
+RefusedShardFlag = Annotated[str | None, typer.Option("--shard", hidden=True, callback=_refuse_parts)]
+KeepRunsFlag = Annotated[
     bool, typer.Option("--keep-runs", help="Keep runs whose spec has not changed as they were rendered.")
 ]
-NoCache = Annotated[
+NoCacheFlag = Annotated[
     bool,
     typer.Option(
         "--no-cache",
         help="Find everything out again: neither use what earlier commands found nor keep anything.",
     ),
 ]
-Context = Annotated[
+ContextFlag = Annotated[
     str | None,
     typer.Option(
         "--context",
@@ -170,17 +177,17 @@ Context = Annotated[
         metavar="NAME",
     ),
 ]
-Kubeconfig = Annotated[
+KubeconfigFlag = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig", help="Kubeconfig (default: KUBECONFIG, else ~/.kube/config).", metavar="FILE"
     ),
 ]
-Timeout = Annotated[
+TimeoutFlag = Annotated[
     float,
     typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer of the API server.", metavar="S"),
 ]
-Snapshots = Annotated[
+SnapshotsFlag = Annotated[
     list[Path] | None,
     typer.Option(
         "--snapshot",
@@ -188,22 +195,22 @@ Snapshots = Annotated[
         metavar="FILE",
     ),
 ]
-Server = Annotated[
+ServerFlag = Annotated[
     bool,
     typer.Option(
         "--server",
         help="Also ask the clusters' API servers about every object, by dry run, with your kubeconfig. Writes nothing.",
     ),
 ]
-Verbose = Annotated[
+VerboseFlag = Annotated[
     bool, typer.Option("--verbose", "-v", help="Also say why each rule that was broken exists.")
 ]
-NamesFiles = Annotated[
+NamesFilesFlag = Annotated[
     bool,
     typer.Option(
         "--verbose", "-v", help="Also name each file, and say why each rule that was broken exists."
     ),
 ]
-Quiet = Annotated[
+QuietFlag = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print findings and errors alone; nothing where all is well.")
 ]

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Clusters, Context, Kubeconfig, Timeout, Workspace
-from gangplan.delivery.engine import Engine, Option, engines
+from gangplan.commands.flags import ClustersFlag, ContextFlag, KubeconfigFlag, TimeoutFlag, WorkspaceFlag
+from gangplan.delivery.engine import EngineOption, GitopsEngine, list_engines
 from gangplan.errors import UserError
 
 app = typer.Typer(
@@ -26,34 +26,34 @@ Check = Annotated[
 ]
 
 
-def _command(engine: Engine) -> None:
+def _add_engine_command(engine: GitopsEngine) -> None:
     """Add the command of an engine: a flag for each of its options."""
 
     def run(
-        workspace: Workspace = None,
-        cluster: Clusters = None,
+        workspace: WorkspaceFlag = None,
+        cluster: ClustersFlag = None,
         output: str | None = None,
         check: bool = False,
         **given: Any,
     ) -> None:
-        from gangplan.commands.common import request
+        from gangplan.commands.common import build_request
         from gangplan.commands.gitops_run import Asked
-        from gangplan.commands.gitops_run import run as carry_out
+        from gangplan.commands.gitops_run import run_gitops_engine as carry_out
 
-        asked = Asked(request(workspace, cluster, None, None, "serial", 1), output, check)
+        asked = Asked(build_request(workspace, cluster, None, None, "serial", 1), output, check)
         by_name = {one.name: one for one in engine.options}
         bad: list[UserError] = []
         flags = {
-            name: _value(by_name[name], value, bad)
+            name: _parse_engine_option(by_name[name], value, bad)
             for name, value in given.items()
             if value not in (None, [])
         }
         raise typer.Exit(carry_out(engine, asked, flags, bad))
 
-    places: dict[str, tuple[Any, Any]] = {one.name: (_flag(one), None) for one in engine.options}
-    places["workspace"] = Workspace, None
+    places: dict[str, tuple[Any, Any]] = {one.name: (_build_engine_flag(one), None) for one in engine.options}
+    places["workspace"] = WorkspaceFlag, None
     if engine.by_cluster:
-        places["cluster"] = Clusters, None
+        places["cluster"] = ClustersFlag, None
     where = "Folder for one file per cluster" if engine.home else "Top of the repository"
     output = typer.Option("--output", "-o", help=f"{where}, or - for standard output.", metavar="DIR|-")
     places |= {"output": (Annotated[str | None, output], None), "check": (Check, False)}
@@ -69,7 +69,7 @@ def _command(engine: Engine) -> None:
     app.command(engine.name)(run)
 
 
-def _flag(option: Option) -> Any:
+def _build_engine_flag(option: EngineOption) -> Any:
     """Return the type of a parameter, as typer reads it."""
     kind = type(option.default) | None if isinstance(option.default, str | int) else list[str] | None
     says = option.help
@@ -80,7 +80,7 @@ def _flag(option: Option) -> Any:
     return Annotated[kind, typer.Option(option.flag, help=says, metavar=option.metavar, show_default=False)]
 
 
-def _value(option: Option, given: Any, bad: list[UserError]) -> Any:
+def _parse_engine_option(option: EngineOption, given: Any, bad: list[UserError]) -> Any:
     """Return the value of an option; for a mapping, parse NAME=VALUE and append errors to `bad`."""
     if not isinstance(option.default, dict):
         return tuple(given) if isinstance(given, list) else given
@@ -99,35 +99,38 @@ def _value(option: Option, given: Any, bad: list[UserError]) -> Any:
     return found
 
 
-for _one in engines():
-    _command(_one)
+for _one in list_engines():
+    _add_engine_command(_one)
 
 
 @app.command("write")
-def gitops_write(workspace: Workspace = None) -> None:
+def gitops_write(workspace: WorkspaceFlag = None) -> None:
     """Write all files that gangplan.yaml lists, each to its place."""
-    from gangplan.commands.common import request
-    from gangplan.commands.gitops_run import write
+    from gangplan.commands.common import build_request
+    from gangplan.commands.gitops_run import write_gitops_files
 
-    raise typer.Exit(write(request(workspace, None, None, None, "serial", 1)))
+    raise typer.Exit(write_gitops_files(build_request(workspace, None, None, None, "serial", 1)))
 
 
 @app.command("check")
-def gitops_check(workspace: Workspace = None) -> None:
+def gitops_check(workspace: WorkspaceFlag = None) -> None:
     """Check that all files that gangplan.yaml lists, or that name their command, are fresh; exit with 1 if
     one is not."""
-    from gangplan.commands.common import request
-    from gangplan.commands.gitops_check import check
+    from gangplan.commands.common import build_request
+    from gangplan.commands.gitops_check import check_gitops_files
 
-    raise typer.Exit(check(request(workspace, None, None, None, "serial", 1), app))
+    raise typer.Exit(check_gitops_files(build_request(workspace, None, None, None, "serial", 1), app))
 
 
 @app.command("sync")
 def gitops_sync(
     name: Annotated[
-        str, typer.Argument(help="The cluster to sync.", metavar="NAME", autocompletion=complete.clusters)
+        str,
+        typer.Argument(
+            help="The cluster to sync.", metavar="NAME", autocompletion=complete.complete_clusters
+        ),
     ],
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     namespace: Annotated[
         str,
         typer.Option("--namespace", help="Where the cluster keeps what was applied.", metavar="NAMESPACE"),
@@ -139,16 +142,16 @@ def gitops_sync(
     in_cluster: Annotated[
         bool, typer.Option("--in-cluster", help="Use the account of this pod instead of a kubeconfig.")
     ] = False,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
-    timeout: Timeout = 30.0,
+    context: ContextFlag = None,
+    kubeconfig: KubeconfigFlag = None,
+    timeout: TimeoutFlag = 30.0,
 ) -> None:
     """Apply rendered/ to a cluster and prune what left it, as a CI step, where neither Argo CD nor Flux
     does."""
-    from gangplan.commands.common import request
-    from gangplan.commands.connecting import Asked
-    from gangplan.commands.gitops_sync import sync
+    from gangplan.commands.common import build_request
+    from gangplan.commands.connecting import ConnectionFlags
+    from gangplan.commands.gitops_sync import sync_rendered
 
-    asked = Asked(context, kubeconfig, timeout, in_cluster)
-    wanted = request(workspace, [name], None, None, "auto", 0, uses_cache=True)
-    raise typer.Exit(sync(wanted, asked, namespace, confirmed))
+    asked = ConnectionFlags(context, kubeconfig, timeout, in_cluster)
+    wanted = build_request(workspace, [name], None, None, "auto", 0, uses_cache=True)
+    raise typer.Exit(sync_rendered(wanted, asked, namespace, confirmed))

@@ -10,14 +10,14 @@ from pathlib import Path
 import typer
 import typer.main
 
-from gangplan.commands.fatal import fatal
-from gangplan.commands.gitops_files import put_out
-from gangplan.commands.gitops_run import folder_of, given_to, said_in
-from gangplan.delivery.engine import engine_of, engines
-from gangplan.delivery.made import files_of
-from gangplan.delivery.stated import Stated
+from gangplan.commands.fatal import print_fatal
+from gangplan.commands.gitops_files import write_or_print_files
+from gangplan.commands.gitops_run import collect_engine_input, find_engine_folder, load_gitops_settings
+from gangplan.delivery.engine import find_engine, list_engines
+from gangplan.delivery.made import build_engine_files
+from gangplan.delivery.stated import GitopsSettings
 from gangplan.errors import Exit, UserError
-from gangplan.gitops.made import PIPELINE, made_by
+from gangplan.gitops.made import PIPELINE_COMMAND, parse_command_header
 from gangplan.pipeline.request import Request
 
 # Where forges read recipes, from the top of the repository.
@@ -31,12 +31,12 @@ _AT_TOP = (
 )
 
 
-def check(request: Request, app: typer.Typer) -> Exit:
+def check_gitops_files(request: Request, app: typer.Typer) -> Exit:
     """Compare all of them. Files that name no command were written by somebody, and are left out."""
-    said = said_in(request.root)
+    said = load_gitops_settings(request.root)
     if isinstance(said, Exit):
         return said
-    outcomes = [*_stated(request, said), *_found(request, said, app)]
+    outcomes = [*_check_listed_engines(request, said), *_check_unlisted_commands(request, said, app)]
     worst = max(outcomes, default=Exit.CLEAN)
     if worst is Exit.CLEAN:
         sys.stdout.write(
@@ -47,31 +47,31 @@ def check(request: Request, app: typer.Typer) -> Exit:
     return worst
 
 
-def _stated(request: Request, said: Stated) -> Iterator[Exit]:
+def _check_listed_engines(request: Request, said: GitopsSettings) -> Iterator[Exit]:
     """Compare what gangplan.yaml lists."""
-    listed = [engine_of(name) for name in said.engines]
-    given = given_to(listed, request)
+    listed = [find_engine(name) for name in said.engines]
+    given = collect_engine_input(listed, request)
     if isinstance(given, Exit):
         yield given
         return
     for engine in listed:
-        folder = folder_of(request.root, engine, said)
+        folder = find_engine_folder(request.root, engine, said)
         try:
-            files = files_of(engine, given, said=said)
+            files = build_engine_files(engine, given, said=said)
         except UserError as bad:  # the others are still compared
-            fatal(bad)
+            print_fatal(bad)
             yield Exit.INPUT
         else:
-            yield put_out(files, str(folder), is_check=True)
+            yield write_or_print_files(files, str(folder), is_check=True)
 
 
-def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
+def _check_unlisted_commands(request: Request, said: GitopsSettings, app: typer.Typer) -> Iterator[Exit]:
     """Compare files of other commands, by their first line: it is parsed, and never run by a shell."""
-    program, known = typer.main.get_command(app), [one.name for one in engines()]
-    for words, folder, path in _commands(request.root, said):
+    program, known = typer.main.get_command(app), [one.name for one in list_engines()]
+    for words, folder, path in _list_header_commands(request.root, said):
         if not words or words[0] not in known:
             message = f"{path} says that `gangplan gitops {' '.join(words)}` made it"
-            fatal(UserError(message, "Write it again."))
+            print_fatal(UserError(message, "Write it again."))
             yield Exit.INPUT
             continue
         arguments = [*words, "-C", str(request.root), "-o", str(folder), "--check"]
@@ -81,33 +81,33 @@ def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
             outcome = stop.exit_code
         except UserError as bad:
             message = f"the command in the first line of {path} is refused: {bad.message}"
-            fatal(UserError(message, bad.help))
+            print_fatal(UserError(message, bad.help))
             outcome = Exit.INPUT
         except Exception as bad:
             if not hasattr(bad, "format_message"):  # not a usage error (commands/fatal.py)
                 raise
             message = f"the command in the first line of {path} is refused: {bad.format_message()}"
-            fatal(UserError(message, "Write it again."))
+            print_fatal(UserError(message, "Write it again."))
             outcome = Exit.INPUT
         yield Exit(int(outcome or 0))
 
 
-def _commands(root: Path, said: Stated) -> Iterator[tuple[list[str], Path, Path]]:
+def _list_header_commands(root: Path, said: GitopsSettings) -> Iterator[tuple[list[str], Path, Path]]:
     """Yield each command once, with the folder that it wrote into and a file."""
     seen = set()
-    for path, folder in _places(root, said):
-        words = made_by(path.read_text(encoding="utf-8", errors="replace"))
-        if words is None or words[:1] == [PIPELINE]:
+    for path, folder in _list_engine_files(root, said):
+        words = parse_command_header(path.read_text(encoding="utf-8", errors="replace"))
+        if words is None or words[:1] == [PIPELINE_COMMAND]:
             continue
         if not {*words[:1]} & {*said.engines} and (tuple(words), folder) not in seen:
             seen.add((tuple(words), folder))
             yield words, folder, path
 
 
-def _places(root: Path, said: Stated) -> Iterator[tuple[Path, Path]]:
+def _list_engine_files(root: Path, said: GitopsSettings) -> Iterator[tuple[Path, Path]]:
     """Yield files that a command may have written, and the folder that it would have written into."""
-    for engine in engines():
-        folder = folder_of(root, engine, said)
+    for engine in list_engines():
+        folder = find_engine_folder(root, engine, said)
         if engine.home:
             names = sorted(one.name for one in folder.glob("*.yaml") if one.is_file())
         else:

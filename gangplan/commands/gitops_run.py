@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gangplan.commands.absent import no_cluster
+from gangplan.commands.absent import build_missing_cluster_error
 from gangplan.commands.common import print_findings
-from gangplan.commands.gitops_files import check_free, put_out
-from gangplan.delivery.engine import Engine, Given, engine_of
-from gangplan.delivery.made import files_of, home_of
-from gangplan.delivery.stated import FILE, Stated, stated
+from gangplan.commands.gitops_files import check_paths_free, write_or_print_files
+from gangplan.delivery.engine import EngineInput, GitopsEngine, find_engine
+from gangplan.delivery.made import build_engine_files, resolve_engine_home
+from gangplan.delivery.stated import SETTINGS_FILE, GitopsSettings, read_gitops_settings
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.request import Request
 from gangplan.records import dataclass
 from gangplan.rules.model import Severity
-from gangplan.tools.git import folder_inside
+from gangplan.tools.git import find_folder_in_repository
 from gangplan.workspace import load_workspace
 
 
@@ -29,43 +29,50 @@ class Asked:
     is_check: bool
 
 
-def run(engine: Engine, asked: Asked, flags: Mapping[str, Any], bad: Sequence[UserError] = ()) -> Exit:
+def run_gitops_engine(
+    engine: GitopsEngine, asked: Asked, flags: Mapping[str, Any], bad: Sequence[UserError] = ()
+) -> Exit:
     """Run `gangplan gitops ENGINE`; `bad` are errors in its flags. Raises UserError."""
-    said = said_in(asked.request.root)
-    given = given_to((engine,), asked.request) if not isinstance(said, Exit) else said
+    said = load_gitops_settings(asked.request.root)
+    given = collect_engine_input((engine,), asked.request) if not isinstance(said, Exit) else said
     if isinstance(said, Exit) or isinstance(given, Exit):
         return Exit.INPUT
     known = given.workspace.clusters if given.workspace else given.clusters
-    absent = [no_cluster(name, given.workspace) for name in given.clusters if name not in known]
-    files = files_of(engine, given, flags, said, [*bad, *absent])
-    return put_out(files, asked.output, asked.is_check, bool(asked.request.clusters))
+    absent = [
+        build_missing_cluster_error(name, given.workspace) for name in given.clusters if name not in known
+    ]
+    files = build_engine_files(engine, given, flags, said, [*bad, *absent])
+    return write_or_print_files(files, asked.output, asked.is_check, bool(asked.request.clusters))
 
 
-def write(request: Request) -> Exit:
+def write_gitops_files(request: Request) -> Exit:
     """Run `gangplan gitops write`: write all that gangplan.yaml lists, each to its place. Raises
     UserError."""
-    said = said_in(request.root)
+    said = load_gitops_settings(request.root)
     if isinstance(said, Exit):
         return said
     if not said.engines:
         help = "Create it: apiVersion: gangplan.dev/v1, kind: Workspace, gitops: {engines: {github: {}}}; see `gangplan explain Workspace`."
-        raise UserError(f"nothing was written: no {FILE} lists an engine", help)
-    made = [engine_of(name) for name in said.engines]
-    given = given_to(made, request)
+        raise UserError(f"nothing was written: no {SETTINGS_FILE} lists an engine", help)
+    made = [find_engine(name) for name in said.engines]
+    given = collect_engine_input(made, request)
     if isinstance(given, Exit):
         return given
-    ready = [(files_of(one, given, said=said), folder_of(request.root, one, said)) for one in made]
+    ready = [
+        (build_engine_files(one, given, said=said), find_engine_folder(request.root, one, said))
+        for one in made
+    ]
     for files, folder in ready:
-        check_free(files, folder)
+        check_paths_free(files, folder)
     for files, folder in ready:
-        put_out(files, str(folder), is_check=False)
+        write_or_print_files(files, str(folder), is_check=False)
     return Exit.CLEAN
 
 
-def folder_of(root: Path, engine: Engine, said: Stated) -> Path:
+def find_engine_folder(root: Path, engine: GitopsEngine, said: GitopsSettings) -> Path:
     """Return the folder of an engine's files, relative to the current folder if it is below."""
-    home = home_of(engine, said)
-    prefix = "" if home else folder_inside(root)
+    home = resolve_engine_home(engine, said)
+    prefix = "" if home else find_folder_in_repository(root)
     top = root.parents[prefix.count("/")] if prefix else root
     try:
         return (top / home).relative_to(Path.cwd())
@@ -73,19 +80,19 @@ def folder_of(root: Path, engine: Engine, said: Stated) -> Path:
         return top / home
 
 
-def said_in(root: Path) -> Stated | Exit:
+def load_gitops_settings(root: Path) -> GitopsSettings | Exit:
     """Read gangplan.yaml, and print its findings."""
-    said, findings = stated(root)
+    said, findings = read_gitops_settings(root)
     print_findings(findings)
     return Exit.INPUT if findings else said
 
 
-def given_to(engines: Iterable[Engine], request: Request) -> Given | Exit:
+def collect_engine_input(engines: Iterable[GitopsEngine], request: Request) -> EngineInput | Exit:
     """Return what engines build their files from, and print the findings of the workspace."""
     if not any(one.by_cluster for one in engines):
-        return Given(request)
+        return EngineInput(request)
     workspace = load_workspace(request.root)
     print_findings(workspace.findings)
     if any(finding.severity is Severity.ERROR for finding in workspace.findings):
         return Exit.INPUT
-    return Given(request, workspace, tuple(request.clusters or workspace.clusters))
+    return EngineInput(request, workspace, tuple(request.clusters or workspace.clusters))

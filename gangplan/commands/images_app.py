@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Clusters, Formats, Quiet, Teams, Today, Workspace
+from gangplan.commands.flags import ClustersFlag, FormatsFlag, QuietFlag, TeamsFlag, TodayFlag, WorkspaceFlag
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -33,14 +33,14 @@ def lint(
             metavar="FILE",
         ),
     ] = None,
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     image: Annotated[
         str | None,
         typer.Option(
             "--image",
             help="Entry of the catalog to compare with (default: the one that the file's folder is called).",
             metavar="NAME",
-            autocompletion=complete.column("images", "image"),
+            autocompletion=complete.build_column_completion("images", "image"),
         ),
     ] = None,
     format: Annotated[
@@ -59,7 +59,7 @@ def lint(
             metavar="WORD",
         ),
     ] = "error",
-    quiet: Quiet = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Check Containerfiles for what training images must have. Nothing is built or run."""
     from gangplan.commands.images_lint import lint_files
@@ -72,7 +72,7 @@ Names = Annotated[
     typer.Argument(
         help="Images of the catalog (default: all).",
         metavar="NAME",
-        autocompletion=complete.column("images", "image"),
+        autocompletion=complete.build_column_completion("images", "image"),
     ),
 ]
 
@@ -80,14 +80,14 @@ Names = Annotated[
 @app.command()
 def pin(
     names: Names = None,
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     cluster: Annotated[
         list[str] | None,
         typer.Option(
             "--cluster",
             help="Also ask where this cluster pulls the images from, mirrors included; may be repeated.",
             metavar="NAME",
-            autocompletion=complete.clusters,
+            autocompletion=complete.complete_clusters,
         ),
     ] = None,
     via: Annotated[
@@ -96,15 +96,15 @@ def pin(
             "--via",
             help="Look tags up where this cluster pulls from, not where the images come from.",
             metavar="NAME",
-            autocompletion=complete.clusters,
+            autocompletion=complete.complete_clusters,
         ),
     ] = None,
     check: Annotated[
         bool,
         typer.Option("--check", "--dry-run", help="Write nothing: show what would change."),
     ] = False,
-    format: Formats = None,
-    quiet: Quiet = False,
+    format: FormatsFlag = None,
+    quiet: QuietFlag = False,
 ) -> None:
     """Look up what the catalog's tags mean now, and write the digests into it. Asks registries."""
     from gangplan.commands.images_pin import pin_images
@@ -117,7 +117,7 @@ ImageAsked = Annotated[
     typer.Argument(
         help="An image of the catalog, a reference with its registry, or oci:PATH[:TAG] (a layout: folder or tar).",
         metavar="IMAGE",
-        autocompletion=complete.column("images", "image"),
+        autocompletion=complete.build_column_completion("images", "image"),
     ),
 ]
 Entry = Annotated[
@@ -126,13 +126,16 @@ Entry = Annotated[
         "--image",
         help="Entry of the catalog to compare with (default: by name or repository).",
         metavar="NAME",
-        autocompletion=complete.column("images", "image"),
+        autocompletion=complete.build_column_completion("images", "image"),
     ),
 ]
 OneCluster = Annotated[
     str | None,
     typer.Option(
-        "--cluster", help="As this cluster pulls it.", metavar="NAME", autocompletion=complete.clusters
+        "--cluster",
+        help="As this cluster pulls it.",
+        metavar="NAME",
+        autocompletion=complete.complete_clusters,
     ),
 ]
 Arch = Annotated[
@@ -152,7 +155,7 @@ TextOrJson = Annotated[
 @app.command()
 def inspect(
     image: ImageAsked,
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     entry: Entry = None,
     cluster: OneCluster = None,
     arch: Arch = None,
@@ -163,16 +166,16 @@ def inspect(
     format: TextOrJson = "text",
 ) -> None:
     """Show what is inside an image, and where the catalog differs from it. Nothing in the image is run."""
-    from gangplan.commands.images_inspect import Asked, inspect_image
+    from gangplan.commands.images_inspect import InspectFlags, inspect_image
 
-    raise typer.Exit(inspect_image(Asked(image, entry, cluster, arch, layers), workspace, format))
+    raise typer.Exit(inspect_image(InspectFlags(image, entry, cluster, arch, layers), workspace, format))
 
 
 @app.command("list")
 def list_(
-    workspace: Workspace = None,
-    team: Teams = None,
-    cluster: Clusters = None,
+    workspace: WorkspaceFlag = None,
+    team: TeamsFlag = None,
+    cluster: ClustersFlag = None,
     format: Annotated[str, typer.Option("--format", help="table or json.", metavar="NAME")] = "table",
 ) -> None:
     """Show the images that a team may use: what is inside, tier, owner, scan, and which specs use them."""
@@ -185,8 +188,8 @@ def list_(
 
 @app.command()
 def check(
-    workspace: Workspace = None,
-    format: Formats = None,
+    workspace: WorkspaceFlag = None,
+    format: FormatsFlag = None,
     fail_on: Annotated[
         str,
         typer.Option(
@@ -195,8 +198,8 @@ def check(
             metavar="WORD",
         ),
     ] = "error",
-    today: Today = None,
-    quiet: Quiet = False,
+    today: TodayFlag = None,
+    quiet: QuietFlag = False,
 ) -> None:
     """Check the catalog for consistency, and against the clusters and the specs. Asks no registry."""
     from gangplan.commands.images_check import check_images

@@ -7,18 +7,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gangplan.api.checks import day_of
-from gangplan.commands.common import exit_code
-from gangplan.commands.listing import table
-from gangplan.commands.reports import outputs, publish, repository_folder
-from gangplan.commands.validate import level_of
-from gangplan.contents.files import Files, block, blocks
-from gangplan.contents.tables import Row, images, specs
+from gangplan.api.checks import resolve_day
+from gangplan.commands.common import choose_exit_code
+from gangplan.commands.listing import format_table
+from gangplan.commands.reports import find_report_folder, parse_outputs, publish_reports
+from gangplan.commands.validate import parse_severity
+from gangplan.contents.allowed import TableRow
+from gangplan.contents.files import WorkspaceFiles, get_block, get_named_blocks
+from gangplan.contents.tables import list_image_rows, list_spec_rows
 from gangplan.errors import Exit, UserError
-from gangplan.findings import in_order
+from gangplan.findings import sort_findings
 from gangplan.report.model import Report
-from gangplan.resolve.image_checks import check_catalog, check_specs
-from gangplan.resolve.image_requirements import check_requirements, old_scans
+from gangplan.resolve.image_checks import check_catalog, check_spec_images
+from gangplan.resolve.image_requirements import check_catalog_requirements, find_old_scans
 from gangplan.spec.root import find_root
 from gangplan.workspace import CATALOG, load_workspace
 
@@ -33,21 +34,27 @@ def check_images(
     """Check the catalog for consistency, and against clusters and specs. Raises UserError if it cannot be
     read."""
     root = find_root((workspace or Path.cwd()).resolve())
-    wanted, level, day = outputs(formats, root, is_quiet=is_quiet), level_of(fail_on), day_of(today)
+    wanted, level, day = (
+        parse_outputs(formats, root, is_quiet=is_quiet),
+        parse_severity(fail_on),
+        resolve_day(today),
+    )
     world = load_workspace(root)
     found = [one for one in world.findings if one.where.file == CATALOG]
     catalog, document = world.catalog, world.catalog_document
     if catalog is not None and document is not None:
         found += check_catalog(world, catalog, document)
-        found += check_requirements(catalog, document)
-        found += old_scans(catalog, document, day)
-        found += check_specs(world, catalog, document)
+        found += check_catalog_requirements(catalog, document)
+        found += find_old_scans(catalog, document, day)
+        found += check_spec_images(world, catalog, document)
     elif not found:
         raise UserError(f"{CATALOG} cannot be read", "`gangplan validate` says why.")
     counts = {"images": len(catalog.images) if catalog else 0, "specs": len(world.spec_files)}
-    told = tuple(in_order(found))
-    publish(Report(told, counts, (), (), repository_folder(root), level, "images check"), wanted, root)
-    return exit_code(told, level)
+    told = tuple(sort_findings(found))
+    publish_reports(
+        Report(told, counts, (), (), find_report_folder(root), level, "images check"), wanted, root
+    )
+    return choose_exit_code(told, level)
 
 
 def list_images(root: Path, teams: Sequence[str], clusters: Sequence[str], format: str) -> Exit:
@@ -55,8 +62,8 @@ def list_images(root: Path, teams: Sequence[str], clusters: Sequence[str], forma
     them."""
     if format not in ("table", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: table, json.")
-    files = Files(root, tuple(teams), tuple(clusters))
-    rows = list(_rows(root, files))
+    files = WorkspaceFiles(root, tuple(teams), tuple(clusters))
+    rows = list(_build_image_rows(root, files))
     if format == "json":
         sys.stdout.write(json.dumps({"images": rows}, indent=2, ensure_ascii=False) + "\n")
     elif rows:
@@ -64,20 +71,20 @@ def list_images(root: Path, teams: Sequence[str], clusters: Sequence[str], forma
             {**row, "usedBy": len(row["usedBy"]), "scan": row["scan"] and row["scan"].get("date")}
             for row in rows
         ]
-        sys.stdout.write(table(shown))
+        sys.stdout.write(format_table(shown))
     else:
         sys.stderr.write("there are no images that they may use\n")
     return Exit.CLEAN
 
 
-def _rows(root: Path, files: Files) -> list[Row]:
-    entries = blocks(files.load(CATALOG), "images")
+def _build_image_rows(root: Path, files: WorkspaceFiles) -> list[TableRow]:
+    entries = get_named_blocks(files.load(CATALOG), "images")
     users: dict[str, list[str]] = {}
-    for row in specs(Files(root)):
+    for row in list_spec_rows(WorkspaceFiles(root)):
         if row["image"]:
             users.setdefault(str(row["image"]), []).append(str(row["file"]))
     found = []
-    for row in images(files):
+    for row in list_image_rows(files):
         entry = entries.get(str(row["image"]), {})
         version = entry.get("frameworkVersion")
         found.append(
@@ -90,7 +97,7 @@ def _rows(root: Path, files: Files) -> list[Row]:
                 "tier": entry.get("tier"),
                 "licence": entry.get("licence"),
                 "owner": entry.get("owner"),
-                "scan": block(entry, "scan") or None,
+                "scan": get_block(entry, "scan") or None,
                 "approved": row["approved"],
                 "clusters": row["clusters"],
                 "usedBy": sorted(users.get(str(row["image"]), [])),

@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gangplan.commands.absent import no_cluster, no_image
-from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.absent import build_missing_cluster_error, build_missing_image_error
+from gangplan.commands.common import choose_exit_code, print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, in_order
-from gangplan.oci.compare import also_read, compare
-from gangplan.oci.image import Looked, from_layout, from_registry
+from gangplan.findings import Finding, sort_findings
+from gangplan.oci.compare import compare_with_catalog, list_catalog_files
+from gangplan.oci.image import InspectedImage, inspect_layout_image, inspect_registry_image
 from gangplan.oci.layout import open_layout
 from gangplan.oci.names import parse_reference
-from gangplan.oci.registry import Registry
+from gangplan.oci.registry import RegistryClient
 from gangplan.records import dataclass
-from gangplan.reference.one_policy import workspace_of
-from gangplan.report.escape import own_line
-from gangplan.resolve.image import reference
+from gangplan.reference.one_policy import find_given_workspace
+from gangplan.report.escape import escape_own_line
+from gangplan.resolve.image import resolve_image_reference
 from gangplan.rules.model import Severity
 from gangplan.spec.catalog import Image
 from gangplan.workspace import Workspace as World
@@ -31,7 +31,7 @@ _LAYOUTS = ("oci:", "oci-archive:")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InspectFlags:
     """What a command line selects: an image, its entry in the catalog, a cluster, an architecture."""
 
     image: str
@@ -41,22 +41,22 @@ class Asked:
     with_layers: bool
 
 
-def inspect_image(asked: Asked, workspace: Path | None, format: str) -> Exit:
+def inspect_image(asked: InspectFlags, workspace: Path | None, format: str) -> Exit:
     """Show what is inside an image, and where the catalog differs from it.
 
     Raises UserError for unknown names, ToolError for an image that cannot be read.
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    root = workspace_of(workspace)
+    root = find_given_workspace(workspace)
     world = load_workspace(root) if root is not None else None
     images = dict(world.catalog.images) if world is not None and world.catalog is not None else {}
-    name, entry = _entry(asked, world, images)
-    looked = _looked(asked, world, entry)
+    name, entry = _find_catalog_entry(asked, world, images)
+    looked = _inspect_named_image(asked, world, entry)
     document = world.catalog_document if world is not None else None
     findings: list[Finding] = []
     if entry is not None and document is not None:
-        findings = in_order(compare(name, entry, looked, document))
+        findings = sort_findings(compare_with_catalog(name, entry, looked, document))
     facts = facts_of(looked)
     if format == "json":
         told = [
@@ -66,14 +66,16 @@ def inspect_image(asked: Asked, workspace: Path | None, format: str) -> Exit:
         body = {**facts, "image": name or None, "findings": told}
         sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write("".join(f"{own_line(line)}\n" for line in _lines(facts)))
+        sys.stdout.write("".join(f"{escape_own_line(line)}\n" for line in _format_image_facts(facts)))
         if entry is None:
             sys.stderr.write("note: it is compared with no image of the catalog; name one with --image\n")
     print_findings(findings)
-    return exit_code(findings, Severity.ERROR)
+    return choose_exit_code(findings, Severity.ERROR)
 
 
-def _entry(asked: Asked, world: World | None, images: dict[str, Image]) -> tuple[str, Image | None]:
+def _find_catalog_entry(
+    asked: InspectFlags, world: World | None, images: dict[str, Image]
+) -> tuple[str, Image | None]:
     """Return the entry of the catalog: by name, else the only one with that repository."""
     name = asked.entry or (asked.image if asked.image in images else "")
     if not name and not asked.image.startswith(_LAYOUTS) and "/" in asked.image:
@@ -81,35 +83,37 @@ def _entry(asked: Asked, world: World | None, images: dict[str, Image]) -> tuple
         fitting = [one for one, entry in images.items() if entry.repository == repository]
         name = fitting[0] if len(fitting) == 1 else ""
     if name and name not in images:
-        raise no_image(name, world)
+        raise build_missing_image_error(name, world)
     return name, images.get(name)
 
 
-def _looked(asked: Asked, world: World | None, entry: Image | None) -> Looked:
-    also = also_read(entry)
+def _inspect_named_image(asked: InspectFlags, world: World | None, entry: Image | None) -> InspectedImage:
+    also = list_catalog_files(entry)
     architecture = asked.architecture or (entry.architectures[0] if entry else "amd64")
     if asked.image.startswith(_LAYOUTS):
-        path, tag = _layout(asked.image.partition(":")[2])
-        return from_layout(open_layout(Path(path), asked.image), tag, architecture, also)
+        path, tag = _split_oci_layout_path(asked.image.partition(":")[2])
+        return inspect_layout_image(open_layout(Path(path), asked.image), tag, architecture, also)
     text = asked.image
     if "/" not in text:
         if entry is None or asked.entry not in (None, text):
-            raise no_image(text, world)
+            raise build_missing_image_error(text, world)
         text = f"{entry.repository}@{entry.digest}"
         if asked.cluster is not None:
             if world is None or asked.cluster not in world.clusters:
-                raise no_cluster(asked.cluster, world)
-            text = reference(entry, world.clusters[asked.cluster].spec, asked.cluster)
-    return from_registry(parse_reference(text), architecture, Registry(os.environ), asked.with_layers, also)
+                raise build_missing_cluster_error(asked.cluster, world)
+            text = resolve_image_reference(entry, world.clusters[asked.cluster].spec, asked.cluster)
+    return inspect_registry_image(
+        parse_reference(text), architecture, RegistryClient(os.environ), asked.with_layers, also
+    )
 
 
-def _layout(text: str) -> tuple[str, str | None]:
+def _split_oci_layout_path(text: str) -> tuple[str, str | None]:
     """Return the path and the tag of oci:PATH:TAG; an existing path may contain a colon itself."""
     path, colon, tag = text.rpartition(":")
     return (path, tag) if colon and not Path(text).exists() else (text, None)
 
 
-def facts_of(looked: Looked) -> dict[str, Any]:
+def facts_of(looked: InspectedImage) -> dict[str, Any]:
     """Return the facts about an image as JSON shows them: no time, no path of this machine."""
     config, found = looked.config, looked.found
     facts: dict[str, Any] = {
@@ -145,7 +149,7 @@ def facts_of(looked: Looked) -> dict[str, Any]:
     return facts
 
 
-def _lines(facts: dict[str, Any]) -> Iterator[str]:
+def _format_image_facts(facts: dict[str, Any]) -> Iterator[str]:
     """Yield the same for people, a word and its value per line.
 
     Images are not expected to contain secrets, and are not searched for them.

@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from gangplan.commands.absent import no_image
-from gangplan.commands.common import exit_code
-from gangplan.commands.reports import outputs, publish, repository_folder
-from gangplan.commands.validate import level_of
-from gangplan.containerfile.lint import lint
+from gangplan.commands.absent import build_missing_image_error
+from gangplan.commands.common import choose_exit_code
+from gangplan.commands.reports import find_report_folder, parse_outputs, publish_reports
+from gangplan.commands.validate import parse_severity
+from gangplan.containerfile.lint import lint_containerfile
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, in_order
-from gangplan.reference.one_policy import workspace_of
+from gangplan.findings import Finding, sort_findings
+from gangplan.reference.one_policy import find_given_workspace
 from gangplan.report.model import Report
 from gangplan.workspace import load_workspace
 
@@ -30,16 +30,16 @@ def lint_files(
     is_quiet: bool,
 ) -> Exit:
     """Check Containerfiles, each against its entry of the catalog. Raises UserError if there are none."""
-    root = workspace_of(workspace)
+    root = find_given_workspace(workspace)
     at = root or Path.cwd()
-    wanted, level = outputs(formats, at, is_quiet=is_quiet), level_of(fail_on)
+    wanted, level = parse_outputs(formats, at, is_quiet=is_quiet), parse_severity(fail_on)
     world = load_workspace(root) if root is not None else None
     images = world.catalog.images if world is not None and world.catalog is not None else {}
     if entry is not None and entry not in images:
-        raise no_image(entry, world)
+        raise build_missing_image_error(entry, world)
     if not named and root is None:
         raise UserError("there is no workspace here", "Name Containerfiles, or the workspace with -C.")
-    files = list(_files(named or [at / "images"]))
+    files = list(_list_containerfiles(named or [at / "images"]))
     if not files:
         raise UserError(
             f"there is no Containerfile in {', '.join(map(str, named)) or 'images/'}",
@@ -48,16 +48,22 @@ def lint_files(
     found: list[Finding] = []
     for path in files:
         name = entry or path.parent.name
-        found += lint(_shown(path, at), _text(path), _beside(path.parent), images.get(name), name)
-    found = in_order(found)
+        found += lint_containerfile(
+            _format_workspace_path(path, at),
+            _read_containerfile_text(path),
+            _build_context_file_reader(path.parent),
+            images.get(name),
+            name,
+        )
+    found = sort_findings(found)
     report = Report(
-        tuple(found), {"Containerfiles": len(files)}, (), (), repository_folder(at), level, "images lint"
+        tuple(found), {"Containerfiles": len(files)}, (), (), find_report_folder(at), level, "images lint"
     )
-    publish(report, wanted, at)
-    return exit_code(found, level)
+    publish_reports(report, wanted, at)
+    return choose_exit_code(found, level)
 
 
-def _files(named: Sequence[Path]) -> Iterator[Path]:
+def _list_containerfiles(named: Sequence[Path]) -> Iterator[Path]:
     for path in named:
         if path.is_file():
             yield path
@@ -77,7 +83,7 @@ def _is_containerfile(name: str) -> bool:
     )
 
 
-def _text(path: Path) -> str:
+def _read_containerfile_text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
@@ -88,7 +94,7 @@ def _text(path: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _beside(folder: Path) -> Callable[[str], str | None]:
+def _build_context_file_reader(folder: Path) -> Callable[[str], str | None]:
     """Return a reader for the build context, which is the folder of the Containerfile; nothing else is
     read."""
 
@@ -102,7 +108,7 @@ def _beside(folder: Path) -> Callable[[str], str | None]:
     return read
 
 
-def _shown(path: Path, root: Path) -> str:
+def _format_workspace_path(path: Path, root: Path) -> str:
     """Return the path from the workspace, or as it was named."""
     whole = path.resolve()
     return (

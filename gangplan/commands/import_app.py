@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Quiet, Workspace
+from gangplan.commands.flags import QuietFlag, WorkspaceFlag
 
 # The kinds of sources with their help (imports/kinds.py; a test compares them).
 KINDS = {
@@ -40,22 +40,22 @@ app = typer.Typer(
 Sources = Annotated[
     list[Path], typer.Argument(help="Files, or folders that are searched for files.", metavar="FILE")
 ]
-Team = Annotated[
+TeamOption = Annotated[
     str | None,
     typer.Option(
         "--team",
         help="Team that the jobs belong to (default: that of the current folder, or the only one).",
         metavar="NAME",
-        autocompletion=complete.teams,
+        autocompletion=complete.complete_teams,
     ),
 ]
-Image = Annotated[
+ImageOption = Annotated[
     str | None,
     typer.Option(
         "--image",
         help="Image by its name in the catalog, for all sources (default: the one that a source names).",
         metavar="NAME",
-        autocompletion=complete.column("images", "image"),
+        autocompletion=complete.build_column_completion("images", "image"),
     ),
 ]
 Command = Annotated[
@@ -102,12 +102,12 @@ Formats = Annotated[
 ]
 
 
-def _command(kind: str) -> Callable[..., None]:
+def _build_import_command(kind: str) -> Callable[..., None]:
     def command(
         sources: Sources,
-        workspace: Workspace = None,
-        team: Team = None,
-        image: Image = None,
+        workspace: WorkspaceFlag = None,
+        team: TeamOption = None,
+        image: ImageOption = None,
         command: Command = None,
         digest: Digests = None,
         set: Filled = None,
@@ -117,7 +117,7 @@ def _command(kind: str) -> Callable[..., None]:
         dry_run: DryRun = False,
         account: ShowAccount = False,
         format: Formats = None,
-        quiet: Quiet = False,
+        quiet: QuietFlag = False,
     ) -> None:
         from gangplan.commands.importing import ImportOptions, import_sources
 
@@ -132,16 +132,16 @@ def _command(kind: str) -> Callable[..., None]:
 
 
 for _kind in KINDS:
-    app.command(_kind)(_command(_kind))
+    app.command(_kind)(_build_import_command(_kind))
 
 
-Cluster = Annotated[
+ClusterOption = Annotated[
     str,
     typer.Option(
         "--cluster",
         help="Cluster whose overlay gains the patches.",
         metavar="NAME",
-        autocompletion=complete.clusters,
+        autocompletion=complete.complete_clusters,
     ),
 ]
 ApplyPatches = Annotated[
@@ -151,7 +151,7 @@ ApplyPatches = Annotated[
 
 @app.command("overlay")
 def overlay(
-    sources: Sources, cluster: Cluster, workspace: Workspace = None, apply: ApplyPatches = False
+    sources: Sources, cluster: ClusterOption, workspace: WorkspaceFlag = None, apply: ApplyPatches = False
 ) -> None:
     """Convert strategic merges to patches of a cluster's overlay."""
     from gangplan.commands.importing_overlay import import_overlay

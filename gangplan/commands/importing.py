@@ -8,19 +8,19 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gangplan.commands.absent import no_team
-from gangplan.commands.common import exit_code, plural, print_findings
-from gangplan.commands.outfile import OutFile, out_file
-from gangplan.commands.teams_of import team_of
+from gangplan.commands.absent import build_missing_team_error
+from gangplan.commands.common import choose_exit_code, format_plural, print_findings
+from gangplan.commands.outfile import OutFile, resolve_out_file
+from gangplan.commands.teams_of import resolve_team
 from gangplan.errors import Exit, UserError
-from gangplan.imports.batch import Batch, judge, read_batch
-from gangplan.imports.draft import Answers, Home
-from gangplan.imports.kinds import KINDS
-from gangplan.imports.report import document, markdown_report, text_report
-from gangplan.imports.write import write_all
+from gangplan.imports.batch import Batch, judge_batch, read_batch
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
+from gangplan.imports.report import build_import_document, import_markdown_report, import_text_report
+from gangplan.imports.write import write_imported_files
 from gangplan.records import dataclass
-from gangplan.spec.root import SPECS, root_of
-from gangplan.workspace import load_workspace, nearest
+from gangplan.spec.root import SPECS, locate_workspace_root
+from gangplan.workspace import load_workspace, suggest_nearest
 
 _FORMATS = ("text", "json", "markdown")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -48,10 +48,15 @@ class ImportOptions:
 
 def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
     """Import everything that is named. Raises UserError for invalid flags and files."""
-    root = root_of(options.workspace)
-    outputs = [_output(text, root) for text in options.formats]
-    batch = read_batch(KINDS[options.kind], named, _home(root, options), _pairs("--set", options.filled))
-    judge(batch, root)
+    root = locate_workspace_root(options.workspace)
+    outputs = [_parse_import_output(text, root) for text in options.formats]
+    batch = read_batch(
+        SOURCE_KINDS[options.kind],
+        named,
+        _resolve_import_target(root, options),
+        _parse_name_value_pairs("--set", options.filled),
+    )
+    judge_batch(batch, root)
     findings = batch.everything
     print_findings(findings)
     good = [one for one in batch.imported if one.is_right]
@@ -59,43 +64,47 @@ def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
     writes = bool(good) and (is_whole or options.keeps_going) and not options.is_dry
     if writes:
         after = batch.after if options.applies else {}
-        write_all(root, {one.draft.file: one.text for one in good}, batch.before, after)
-    _report(batch, outputs, options, writes)
+        write_imported_files(root, {one.draft.file: one.text for one in good}, batch.before, after)
+    _write_import_report(batch, outputs, options, writes)
     if options.is_dry:
         for one in good:
             sys.stdout.write(f"# {one.draft.file}\n{one.text}")
     elif not writes:
         errors = sum(one.is_error for one in findings)
-        sys.stderr.write(f"nothing was written: {plural(errors, 'error')}\n")
+        sys.stderr.write(f"nothing was written: {format_plural(errors, 'error')}\n")
     elif not options.is_quiet:
-        sys.stdout.write(f"wrote {plural(len(good), 'spec')} into {SPECS}/{good[0].draft.home.team}/\n")
-        sys.stdout.write(f"next: {_next(batch, options)}\n")
-    return exit_code(findings)
+        sys.stdout.write(
+            f"wrote {format_plural(len(good), 'spec')} into {SPECS}/{good[0].draft.home.team}/\n"
+        )
+        sys.stdout.write(f"next: {_describe_import_next_step(batch, options)}\n")
+    return choose_exit_code(findings)
 
 
-def _home(root: Path, options: ImportOptions) -> Home:
+def _resolve_import_target(root: Path, options: ImportOptions) -> ImportTarget:
     workspace = load_workspace(root)
-    team = team_of(root, options.team)
+    team = resolve_team(root, options.team)
     if not team:
         raise UserError("nothing was imported: --team is missing", "Name the team that the jobs belong to.")
     if team not in workspace.teams:
-        raise no_team(team, workspace)
+        raise build_missing_team_error(team, workspace)
     if options.image and workspace.catalog and options.image not in workspace.catalog.images:
         raise UserError(
             f"image '{options.image}' is not in images/catalog.yaml",
-            nearest(options.image, workspace.catalog.images),
+            suggest_nearest(options.image, workspace.catalog.images),
         )
-    digests = _pairs("--digest", options.digests)
+    digests = _parse_name_value_pairs("--digest", options.digests)
     for image, digest in digests.items():
         if not _DIGEST.fullmatch(digest):
             raise UserError(
                 f"--digest {image}: '{digest}' is not a digest",
                 "Write it as sha256: and 64 hexadecimal digits.",
             )
-    return Home(workspace, team, Answers(options.image, options.command, digests, options.has_licence))
+    return ImportTarget(
+        workspace, team, ImportAnswers(options.image, options.command, digests, options.has_licence)
+    )
 
 
-def _pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
+def _parse_name_value_pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -105,26 +114,26 @@ def _pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _output(text: str, root: Path) -> tuple[str, OutFile | None]:
+def _parse_import_output(text: str, root: Path) -> tuple[str, OutFile | None]:
     name, equals, file = text.partition("=")
     if name not in _FORMATS:
         raise UserError(f"there is no format '{name}'", f"Formats: {', '.join(_FORMATS)}.")
-    return name, out_file(file, root, "the report") if equals else None
+    return name, resolve_out_file(file, root, "the report") if equals else None
 
 
-def _report(
+def _write_import_report(
     batch: Batch, outputs: Sequence[tuple[str, OutFile | None]], options: ImportOptions, wrote: bool
 ) -> None:
     for name, file in outputs:
         if name == "json":
-            text = json.dumps(document(batch), indent=2, ensure_ascii=False) + "\n"
+            text = json.dumps(build_import_document(batch), indent=2, ensure_ascii=False) + "\n"
         elif name == "markdown":
-            text = markdown_report(batch)
+            text = import_markdown_report(batch)
         else:
             text = (
                 ""
                 if options.is_quiet and file is None
-                else text_report(batch, options.with_account, wrote and options.applies)
+                else import_text_report(batch, options.with_account, wrote and options.applies)
             )
         if file is not None:
             file.write(text)
@@ -132,7 +141,7 @@ def _report(
             sys.stdout.write(text)
 
 
-def _next(batch: Batch, options: ImportOptions) -> str:
+def _describe_import_next_step(batch: Batch, options: ImportOptions) -> str:
     if any(one.is_open for one in batch.suggestions) or (batch.suggestions and not options.applies):
         return "add what the workspace must gain, then gangplan render"
     return "gangplan render, then commit the specs and rendered/"

@@ -6,54 +6,54 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gangplan.commands.absent import no_cluster
-from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.absent import build_missing_cluster_error
+from gangplan.commands.common import choose_exit_code, print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.findings import in_order
-from gangplan.imports.overlay import ConvertedPatch, converted, kustomization, read_patches
-from gangplan.imports.sources import files_of
-from gangplan.imports.write import write_all
-from gangplan.pipeline.render import preview
+from gangplan.findings import sort_findings
+from gangplan.imports.overlay import ConvertedPatch, append_patches, convert_patches, read_patches
+from gangplan.imports.sources import list_source_files
+from gangplan.imports.write import write_imported_files
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
-from gangplan.spec.root import root_of
+from gangplan.spec.root import locate_workspace_root
 from gangplan.workspace import load_workspace
 
 
 def import_overlay(named: Sequence[Path], workspace: Path | None, cluster: str, applies: bool) -> Exit:
     """Convert everything that is named. Raises UserError for invalid flags and files."""
-    root = root_of(workspace)
+    root = locate_workspace_root(workspace)
     loaded = load_workspace(root)
     if cluster not in loaded.clusters:
-        raise no_cluster(cluster, loaded)
-    patches, findings = read_patches(files_of(named))
+        raise build_missing_cluster_error(cluster, loaded)
+    patches, findings = read_patches(list_source_files(named))
     if not patches and not findings:
         raise UserError(
             "there is no strategic merge in what is named", "Name patches, or a kustomization.yaml."
         )
-    result = preview(Request(root, engine="serial"))
+    result = preview_render(Request(root, engine="serial"))
     texts = [text for path, text in sorted(result.texts.items()) if path.startswith(f"{cluster}/")]
     objects = [body for text in texts for body in load_objects(text)]
     if not objects:
         raise UserError(
             f"nothing is rendered for cluster '{cluster}'", "Correct what gangplan validate reports first."
         )
-    made, wrong = converted(patches, objects, cluster)
+    made, wrong = convert_patches(patches, objects, cluster)
     findings += wrong
-    print_findings(in_order(findings))
+    print_findings(sort_findings(findings))
     for one in made:
         sys.stdout.write(f"# {one.source.where}: {one.source.name}\n{one.text()}")
     if made and applies and not any(one.is_error for one in findings):
-        _apply(root, cluster, made)
-    return exit_code(findings)
+        _apply_imported_patches(root, cluster, made)
+    return choose_exit_code(findings)
 
 
-def _apply(root: Path, cluster: str, made: Sequence[ConvertedPatch]) -> None:
+def _apply_imported_patches(root: Path, cluster: str, made: Sequence[ConvertedPatch]) -> None:
     name = f"overlays/{cluster}/kustomization.yaml"
     path = root / name
     before = path.read_bytes() if path.is_file() else None
-    after = kustomization(before.decode() if before is not None else None, made)
+    after = append_patches(before.decode() if before is not None else None, made)
     if after is None:
         raise UserError(f"{name} is written so that patches cannot be added to it", "Add them yourself.")
-    write_all(root, {}, {name: before}, {name: after.encode()})
+    write_imported_files(root, {}, {name: before}, {name: after.encode()})
     sys.stdout.write(f"added {len(made)} patch{'' if len(made) == 1 else 'es'} to {name}\n")

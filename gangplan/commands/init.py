@@ -9,70 +9,72 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.commands.ask import ask, is_watched
-from gangplan.commands.common import plural, print_findings
-from gangplan.commands.connecting import Asked, connected_to
-from gangplan.commands.init_flags import Wanted, check_flags, check_place
-from gangplan.delivery.engine import Given, engine_of
-from gangplan.delivery.made import files_of, home_of
-from gangplan.delivery.stated import stated
+from gangplan.commands.ask import ask_user, is_watched
+from gangplan.commands.common import format_plural, print_findings
+from gangplan.commands.connecting import ConnectionFlags, connect_by_name
+from gangplan.commands.init_flags import InitFlags, check_init_flags, check_place
+from gangplan.delivery.engine import EngineInput, find_engine
+from gangplan.delivery.made import build_engine_files, resolve_engine_home
+from gangplan.delivery.stated import read_gitops_settings
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.gitops.ci import check_folder, plain_folder
-from gangplan.gitops.source import EXAMPLE, check_url, without_login
-from gangplan.pipeline.render import preview
+from gangplan.gitops.ci import check_repository_folder, simplify_folder
+from gangplan.gitops.source import EXAMPLE_REPOSITORY, check_repository_url, strip_login
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.report.escape import own_line
+from gangplan.report.escape import escape_own_line
 from gangplan.starter.answers import (
     ACCELERATORS,
-    ENGINES,
-    FORGES,
-    Answers,
+    STARTER_ENGINES,
+    STARTER_FORGES,
+    WorkspaceAnswers,
     check_choice,
     check_name,
 )
-from gangplan.starter.draft import drafted
-from gangplan.starter.files import workspace_files
-from gangplan.starter.kept import kept_lines
-from gangplan.starter.write import existing, write_new
-from gangplan.tools.git import folder_inside, remote
+from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.files import build_workspace_files
+from gangplan.starter.kept import describe_existing_files
+from gangplan.starter.write import list_existing_files, write_new_files
+from gangplan.tools.git import find_folder_in_repository, find_origin_url
 from gangplan.workspace import load_workspace
 
 _SAMPLE_TEAM, _SAMPLE_CLUSTER = "nlp", "lab"
 
 
-def init(folder: Path, wanted: Wanted) -> Exit:
+def init_workspace(folder: Path, wanted: InitFlags) -> Exit:
     """Write a new workspace, all of its files or none. Raises UserError if something is in the way."""
     root = Path(os.path.abspath(folder))
     check_place(root, folder)
-    answers = _answers(root, wanted)
+    answers = _collect_init_answers(root, wanted)
     if wanted.observing is not None:
-        answers = _seen(answers, wanted.observing)
-    files = workspace_files(answers)
-    with drafted(None, files) as draft:
-        files = dict(sorted((files | _delivered(draft, answers)).items()))
-        findings = [one for one in preview(Request(draft, engine="serial")).findings if one.is_error]
+        answers = _add_observed_cluster_fields(answers, wanted.observing)
+    files = build_workspace_files(answers)
+    with create_temporary_workspace(None, files) as draft:
+        files = dict(sorted((files | _build_delivery_files(draft, answers)).items()))
+        findings = [one for one in preview_render(Request(draft, engine="serial")).findings if one.is_error]
     if findings:
         print_findings(findings)
         raise UserError("nothing was written: these answers make no workspace that is valid")
-    there = existing(root, files)
+    there = list_existing_files(root, files)
     if there and not wanted.keeps:
         names = ", ".join(there[:8]) + (f" and {len(there) - 8} more" if len(there) > 8 else "")
         help = "Move them away, or write `gangplan init --keep`, which leaves them as they are."
         raise UserError(f"nothing was written: {names} would be overwritten", help)
-    write_new(root, {path: text for path, text in files.items() if path not in there})
+    write_new_files(root, {path: text for path, text in files.items() if path not in there})
     if not wanted.is_quiet:
-        _report(folder, root, files, there, answers)
+        _print_init_report(folder, root, files, there, answers)
     return Exit.CLEAN
 
 
-def _answers(root: Path, wanted: Wanted) -> Answers:
+def _collect_init_answers(root: Path, wanted: InitFlags) -> WorkspaceAnswers:
     """Return the answers from the flags; on a terminal, ask for what they leave out."""
     asks = is_watched() and None in (wanted.forge, wanted.sync, wanted.team, wanted.cluster)
-    check_flags(wanted, asks)
-    there = wanted.repository or _remote(root)
+    check_init_flags(wanted, asks)
+    there = wanted.repository or _find_repository_url(root)
     forge = wanted.forge or ("gitlab" if "gitlab" in there else "github")
     team, cluster = wanted.team, wanted.cluster
-    answers = Answers(forge, wanted.sync or "argocd", team or "", cluster or "", there or EXAMPLE)
+    answers = WorkspaceAnswers(
+        forge, wanted.sync or "argocd", team or "", cluster or "", there or EXAMPLE_REPOSITORY
+    )
     answers = replace(answers, accelerator=wanted.accelerator or "nvidia")
     if wanted.is_sample:
         if answers.accelerator != "nvidia" or wanted.observing is not None:
@@ -83,33 +85,36 @@ def _answers(root: Path, wanted: Wanted) -> Answers:
             answers, team=team or _SAMPLE_TEAM, cluster=cluster or _SAMPLE_CLUSTER, is_sample=True
         )
     elif asks:
-        answers = _asked(answers, wanted, there)
+        answers = _ask_init_questions(answers, wanted, there)
     if answers.is_sample and (answers.team == "vision" or answers.cluster == "cloud"):
         raise UserError("the sample has a team vision and a cluster cloud", "Choose another name.")
-    return replace(answers, branch=wanted.branch, prefix=_prefix(root, answers))
+    return replace(answers, branch=wanted.branch, prefix=_find_repository_prefix(root, answers))
 
 
-def _asked(answers: Answers, wanted: Wanted, there: str) -> Answers:
+def _ask_init_questions(answers: WorkspaceAnswers, wanted: InitFlags, there: str) -> WorkspaceAnswers:
     sys.stdout.write(
         "A new workspace. Enter takes the answer in brackets, TAB completes, Ctrl-C writes nothing.\n"
     )
-    forge = wanted.forge or ask(
-        "Forge (github, gitlab, none)", answers.forge, FORGES, lambda one: check_choice("forge", one, FORGES)
+    forge = wanted.forge or ask_user(
+        "Forge (github, gitlab, none)",
+        answers.forge,
+        STARTER_FORGES,
+        lambda one: check_choice("forge", one, STARTER_FORGES),
     )
-    sync = wanted.sync or ask(
+    sync = wanted.sync or ask_user(
         "Sync engine (argocd, flux, tekton, none)",
         answers.sync,
-        ENGINES,
-        lambda one: check_choice("sync engine", one, ENGINES),
+        STARTER_ENGINES,
+        lambda one: check_choice("sync engine", one, STARTER_ENGINES),
     )
     repository = wanted.repository or answers.repository
     if sync in ("argocd", "flux") and not there:
-        repository = ask("Address of the Git repository", EXAMPLE, check=check_url)
-    team = wanted.team or ask("First team", check=lambda one: check_name("team", one))
-    cluster = wanted.cluster or ask("First cluster", check=lambda one: check_name("cluster", one))
+        repository = ask_user("Address of the Git repository", EXAMPLE_REPOSITORY, check=check_repository_url)
+    team = wanted.team or ask_user("First team", check=lambda one: check_name("team", one))
+    cluster = wanted.cluster or ask_user("First cluster", check=lambda one: check_name("cluster", one))
     accelerator = answers.accelerator
     if wanted.accelerator is None and wanted.observing is None:
-        accelerator = ask(
+        accelerator = ask_user(
             "GPUs (nvidia, amd, none)",
             accelerator,
             ACCELERATORS,
@@ -119,17 +124,19 @@ def _asked(answers: Answers, wanted: Wanted, there: str) -> Answers:
     return replace(answers, team=team, cluster=cluster)
 
 
-def _seen(answers: Answers, asked: Asked) -> Answers:
+def _add_observed_cluster_fields(answers: WorkspaceAnswers, asked: ConnectionFlags) -> WorkspaceAnswers:
     """Return the answers with what was seen in the cluster.
 
     Raises ToolError, and UserError for a context that does not exist.
     """
-    from gangplan.live.observe import RIGHTS
-    from gangplan.live.proposed import propose
+    from gangplan.live.observe import OBSERVE_RIGHTS
+    from gangplan.live.proposed import propose_cluster_fields
 
-    found = propose(connected_to(answers.cluster, None, asked, "init", RIGHTS), answers.cluster)
+    found = propose_cluster_fields(
+        connect_by_name(answers.cluster, None, asked, "init", OBSERVE_RIGHTS), answers.cluster
+    )
     for one in found.unseen:
-        sys.stderr.write(f"not seen in cluster {answers.cluster}: {own_line(one)}\n")
+        sys.stderr.write(f"not seen in cluster {answers.cluster}: {escape_own_line(one)}\n")
     queue = found.queues.get(answers.team)
     pools = found.fields.get("nodePools", {})
     gpus = {str(one["gpu"].get("resource", "nvidia.com/gpu")) for one in pools.values() if "gpu" in one}
@@ -141,14 +148,14 @@ def _seen(answers: Answers, asked: Asked) -> Answers:
     )
 
 
-def _prefix(root: Path, answers: Answers) -> str:
+def _find_repository_prefix(root: Path, answers: WorkspaceAnswers) -> str:
     """Return the path of the new workspace in its repository; empty at the top, and without a repository.
 
     Raises UserError for a folder that CI recipes and sync engines cannot name, ToolError if Git refuses it.
     """
     place = next(one for one in (root, *root.parents) if one.is_dir())
     try:
-        inside = folder_inside(place)
+        inside = find_folder_in_repository(place)
     except ToolError as refused:
         help = f"Name a folder elsewhere, or trust it: git config --global --add safe.directory {shlex.quote(str(place))}."
         raise ToolError(refused.message, help) from None
@@ -156,9 +163,9 @@ def _prefix(root: Path, answers: Answers) -> str:
         return ""
     folder = "/".join(part for part in (inside, *root.relative_to(place).parts) if part)
     try:
-        return check_folder(folder) if folder else ""
+        return check_repository_folder(folder) if folder else ""
     except UserError as refused:
-        help = f"Name it in letters, digits, '.', '_' and '-', such as {plain_folder(folder)}"
+        help = f"Name it in letters, digits, '.', '_' and '-', such as {simplify_folder(folder)}"
         if not folder.isprintable():
             raise UserError(refused.message, f"{help}.") from None
         if (answers.forge, answers.sync) != ("none", "none"):
@@ -167,56 +174,56 @@ def _prefix(root: Path, answers: Answers) -> str:
         return folder
 
 
-def _remote(root: Path) -> str:
+def _find_repository_url(root: Path) -> str:
     """Return the push address of the repository around the folder; empty if there is none that we can
     write."""
     place = next((one for one in (root, *root.parents) if one.is_dir()), root)
     try:
-        return check_url(without_login(remote(place)))
+        return check_repository_url(strip_login(find_origin_url(place)))
     except (ToolError, UserError):
         return ""
 
 
-def _delivered(draft: Path, answers: Answers) -> dict[str, str]:
+def _build_delivery_files(draft: Path, answers: WorkspaceAnswers) -> dict[str, str]:
     """Build what gangplan.yaml lists, as `gangplan gitops write` makes it once everything is rendered.
 
     Files that forges read are at the top of the repository; they are left out for a workspace in a folder of
     it.
     """
-    said, _ = stated(draft)
+    said, _ = read_gitops_settings(draft)
     workspace = load_workspace(draft)
-    given = Given(Request(draft), workspace, tuple(workspace.clusters), is_rendered=False)
+    given = EngineInput(Request(draft), workspace, tuple(workspace.clusters), is_rendered=False)
     files: dict[str, str] = {}
     for name in said.engines:
-        home = home_of(engine_of(name), said)
+        home = resolve_engine_home(find_engine(name), said)
         if home or not answers.prefix:
-            made = files_of(engine_of(name), given, said=said)
+            made = build_engine_files(find_engine(name), given, said=said)
             files |= {f"{home}/{path}" if home else path: text for path, text in made.items()}
     return files
 
 
-def _report(
-    folder: Path, root: Path, files: Mapping[str, str], there: Sequence[str], answers: Answers
+def _print_init_report(
+    folder: Path, root: Path, files: Mapping[str, str], there: Sequence[str], answers: WorkspaceAnswers
 ) -> None:
     """Print what was written, and what to do next."""
     say = sys.stdout.write
     written = [path for path in files if path not in there]
-    place = own_line(str(folder))
-    say(f"wrote {plural(len(written), 'file')} in {place if place != '.' else 'this folder'}:\n")
+    place = escape_own_line(str(folder))
+    say(f"wrote {format_plural(len(written), 'file')} in {place if place != '.' else 'this folder'}:\n")
     for path in written:
         if not path.startswith(".vscode/"):
             say(f"  {path}\n")
     if any(path.startswith(".vscode/") for path in written):
         say("  .vscode/ (settings, and a schema per file format)\n")
-    for line in kept_lines(root, files, there):
-        say(f"{own_line(line)}\n")
+    for line in describe_existing_files(root, files, there):
+        say(f"{escape_own_line(line)}\n")
     go = "" if place == "." else f"cd {shlex.quote(place)} && "
     say(f"\nnext: {go}gangplan render && gangplan validate\n")
     cluster, team = answers.cluster, answers.team
     say(
         f"then: correct overlays/{cluster}/cluster.yaml and images/catalog.yaml, whose values are examples,\n"
     )
-    if answers.sync in ("argocd", "flux") and answers.repository == EXAMPLE:
+    if answers.sync in ("argocd", "flux") and answers.repository == EXAMPLE_REPOSITORY:
         say("      and the address in gangplan.yaml, then: gangplan gitops write\n")
     if answers.prefix and answers.forge != "none":
         say(

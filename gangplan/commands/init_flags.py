@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from gangplan.commands.connecting import Asked
-from gangplan.errors import UserError, refusal
-from gangplan.gitops.source import check_branch, check_url
+from gangplan.commands.connecting import ConnectionFlags
+from gangplan.errors import UserError, build_refusal_error
+from gangplan.gitops.source import check_branch_name, check_repository_url
 from gangplan.records import dataclass
-from gangplan.report.escape import own_line
+from gangplan.report.escape import escape_own_line
 from gangplan.spec.root import find_root
 from gangplan.starter.answers import (
     ACCELERATORS,
-    ENGINES,
-    FORGES,
+    STARTER_ENGINES,
+    STARTER_FORGES,
     check_choice,
     check_name,
 )
@@ -27,7 +27,7 @@ _ADD = "gangplan new job, team, cluster, image or waiver"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class InitFlags:
     """The flags. What is missing is asked for on a terminal; elsewhere it has a default if possible."""
 
     forge: str | None
@@ -40,20 +40,20 @@ class Wanted:
     keeps: bool
     is_quiet: bool
     accelerator: str | None = None
-    observing: Asked | None = None  # how to connect to the cluster
+    observing: ConnectionFlags | None = None  # how to connect to the cluster
 
 
-def check_flags(wanted: Wanted, asks: bool) -> None:
+def check_init_flags(wanted: InitFlags, asks: bool) -> None:
     """Refuse all invalid values at once. With `asks`, what is missing is asked for later. Raises
     UserError."""
     checks: list[tuple[str, str | None, Callable[[str], str]]] = [
         ("--team", wanted.team, lambda one: check_name("team", one)),
         ("--cluster", wanted.cluster, lambda one: check_name("cluster", one)),
-        ("--forge", wanted.forge, lambda one: check_choice("forge", one, FORGES)),
-        ("--sync", wanted.sync, lambda one: check_choice("sync engine", one, ENGINES)),
+        ("--forge", wanted.forge, lambda one: check_choice("forge", one, STARTER_FORGES)),
+        ("--sync", wanted.sync, lambda one: check_choice("sync engine", one, STARTER_ENGINES)),
         ("--accelerator", wanted.accelerator, lambda one: check_choice("accelerator", one, ACCELERATORS)),
-        ("--repo", wanted.repository, check_url),
-        ("--branch", wanted.branch, check_branch),
+        ("--repo", wanted.repository, check_repository_url),
+        ("--branch", wanted.branch, check_branch_name),
     ]
     wrong: list[tuple[str, UserError]] = []
     for flag, value, check in checks:
@@ -80,13 +80,13 @@ def check_place(root: Path, folder: Path) -> None:
 
     Raises UserError, ToolError.
     """
-    name = own_line(str(folder))
+    name = escape_own_line(str(folder))
     try:
         os.lstat(root)
     except FileNotFoundError:
         pass
     except OSError as failed:
-        raise refusal(f"nothing was written: {name}", failed) from None
+        raise build_refusal_error(f"nothing was written: {name}", failed) from None
     if os.path.lexists(root) and not root.is_dir():
         raise UserError(f"nothing was written: {name} is not a folder", "Name a new or an empty folder.")
     for part in _OWN:
@@ -100,5 +100,5 @@ def check_place(root: Path, folder: Path) -> None:
         around = find_root(root.parent)
     except UserError:
         return
-    message = f"nothing was written: {name} is inside the workspace {own_line(str(around))}"
+    message = f"nothing was written: {name} is inside the workspace {escape_own_line(str(around))}"
     raise UserError(message, f"To add to that: {_ADD}; for another workspace, name a folder outside of it.")

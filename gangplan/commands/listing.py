@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gangplan.contents.files import Files
-from gangplan.contents.tables import TABLES, Row
+from gangplan.contents.allowed import TableRow
+from gangplan.contents.files import WorkspaceFiles
+from gangplan.contents.tables import LISTING_TABLES
 from gangplan.errors import Exit, UserError
-from gangplan.report.escape import own_line
-from gangplan.spec.near import nearest
+from gangplan.report.escape import escape_own_line
+from gangplan.spec.near import suggest_nearest
 
 POLICIES = "policies"
-NAMES = (*TABLES, POLICIES)
+NAMES = (*LISTING_TABLES, POLICIES)
 _FORMATS = ("table", "json")
 # What a job of one team may name, in the order in which people need it.
 _OF_TEAM = ("images", "claims", "secrets", "pools", "queues", "endpoints", "limits")
@@ -23,7 +24,9 @@ _OF_TEAM = ("images", "claims", "secrets", "pools", "queues", "endpoints", "limi
 _WIDEST = 40
 
 
-def show(root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[str], format: str) -> Exit:
+def print_listing(
+    root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[str], format: str
+) -> Exit:
     """Print what a workspace has of one kind; without a kind, counts of all, or everything that one team may
     use.
 
@@ -32,87 +35,90 @@ def show(root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[
     if format not in _FORMATS:
         raise UserError(f"there is no format '{format}'", "Formats: table, json.")
     if what is not None and what not in NAMES:
-        raise UserError(f"there is nothing to list by the name '{what}'", nearest(what, NAMES))
-    files = Files(root, tuple(teams), tuple(clusters))
+        raise UserError(f"there is nothing to list by the name '{what}'", suggest_nearest(what, NAMES))
+    files = WorkspaceFiles(root, tuple(teams), tuple(clusters))
     if what is None and len(teams) == 1:
-        _write_all({name: _rows(name, files) for name in _OF_TEAM}, format)
-        return _end(files)
+        _write_all({name: _list_table_rows(name, files) for name in _OF_TEAM}, format)
+        return _report_unread_files(files)
     if what is None:
-        rows: list[Row] = [{"list": name, "count": len(_rows(name, files))} for name in NAMES]
+        rows: list[TableRow] = [{"list": name, "count": len(_list_table_rows(name, files))} for name in NAMES]
     else:
-        rows = _rows(what, files)
+        rows = _list_table_rows(what, files)
     if format == "json":
         sys.stdout.write(json.dumps({what or "lists": rows}, indent=2, ensure_ascii=False) + "\n")
     elif rows:
-        sys.stdout.write(table(rows))
+        sys.stdout.write(format_table(rows))
     else:
         more = "; gangplan render makes them of specs" if what == "runs" else ""
-        sys.stderr.write(f"there are no {what}{_where(teams, clusters)}{more}\n")
-    return _end(files)
+        sys.stderr.write(f"there are no {what}{_describe_listing_scope(teams, clusters)}{more}\n")
+    return _report_unread_files(files)
 
 
-def _write_all(tables: Mapping[str, list[Row]], format: str) -> None:
+def _write_all(tables: Mapping[str, list[TableRow]], format: str) -> None:
     """Print several tables, each below its name, and name those without rows in one line at the end."""
     if format == "json":
         sys.stdout.write(json.dumps(tables, indent=2, ensure_ascii=False) + "\n")
         return
-    found = [f"{name}\n{_indented(table(rows))}" for name, rows in tables.items() if rows]
+    found = [f"{name}\n{_indent_table_lines(format_table(rows))}" for name, rows in tables.items() if rows]
     none = [name for name, rows in tables.items() if not rows]
     sys.stdout.write("\n".join([*found, *([f"no {', '.join(none)}\n"] if none else [])]))
 
 
-def _indented(text: str) -> str:
+def _indent_table_lines(text: str) -> str:
     """Indent lines by two columns."""
     return "".join(f"  {line}\n" for line in text.splitlines())
 
 
-def _end(files: Files) -> Exit:
+def _report_unread_files(files: WorkspaceFiles) -> Exit:
     """Print a note if a file could not be read."""
     if files.unread:
-        first = own_line(files.unread[0])
+        first = escape_own_line(files.unread[0])
         count = len(files.unread) - 1
         more = f" and {count} other file{'' if count == 1 else 's'}" if count else ""
         sys.stderr.write(f"note: {first}{more} cannot be read; `gangplan validate` says why\n")
     return Exit.CLEAN
 
 
-def _rows(what: str, files: Files) -> list[Row]:
-    return _policies(files) if what == POLICIES else list(TABLES[what](files))
+def _list_table_rows(what: str, files: WorkspaceFiles) -> list[TableRow]:
+    return _list_policies_in_force(files) if what == POLICIES else list(LISTING_TABLES[what](files))
 
 
-def _policies(files: Files) -> list[Row]:
+def _list_policies_in_force(files: WorkspaceFiles) -> list[TableRow]:
     """Return the policies in force on the selected clusters: their packs decide, not only their files."""
-    from gangplan.commands.policy import actions_of, cell, policy_rows
+    from gangplan.commands.policy import format_action_cell, list_policy_rows, resolve_policy_actions
     from gangplan.workspace import load_workspace
 
     workspace = load_workspace(files.root)
     names = [name for name in files.clusters if name in workspace.clusters]
-    actions, _ = actions_of(workspace, names)
+    actions, _ = resolve_policy_actions(workspace, names)
     return [
         {
             "policy": row["policy"],
             "pack": row["pack"] or "(own)",
-            **{name: cell(row, name) or None for name in names},
+            **{name: format_action_cell(row, name) or None for name in names},
             "title": row["title"],
         }
-        for row in policy_rows(workspace, actions)
+        for row in list_policy_rows(workspace, actions)
         if row["actions"] or not row["pack"]
     ]
 
 
-def _where(teams: Sequence[str], clusters: Sequence[str]) -> str:
+def _describe_listing_scope(teams: Sequence[str], clusters: Sequence[str]) -> str:
     words = [f"of {' and '.join(teams)}"] if teams else []
     words += [f"on {' and '.join(clusters)}"] if clusters else []
     return f" {' '.join(words)}" if words else ""
 
 
-def table(rows: Sequence[Row], widest: int = _WIDEST) -> str:
+def format_table(rows: Sequence[TableRow], widest: int = _WIDEST) -> str:
     """Format rows as columns below their names, without columns that are empty everywhere.
 
     A cell has at most `widest` letters, except the last one of a line.
     """
     names = [name for name in rows[0] if any(row[name] not in (None, "", [], False) for row in rows)]
-    lines = [names, *([_cell(row[name], name == names[-1], widest) for name in names] for row in rows)]
+    lines = [
+        names,
+        *([_format_listing_cell(row[name], name == names[-1], widest) for name in names] for row in rows),
+    ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     numbers = [
         all(isinstance(row[name], int | None) and row[name] is not True for row in rows) for name in names
@@ -123,11 +129,11 @@ def table(rows: Sequence[Row], widest: int = _WIDEST) -> str:
             cell.rjust(width) if is_number else cell.ljust(width)
             for cell, width, is_number in zip(line, widths, numbers, strict=True)
         )
-        text.append(own_line("  ".join(cells).rstrip()) + "\n")
+        text.append(escape_own_line("  ".join(cells).rstrip()) + "\n")
     return "".join(text)
 
 
-def _cell(value: Any, is_last: bool, widest: int) -> str:
+def _format_listing_cell(value: Any, is_last: bool, widest: int) -> str:
     if value is None or value == [] or value is False:
         return "-"
     if value is True:

@@ -7,19 +7,26 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Clusters, Context, Kubeconfig, Teams, Timeout, Workspace
+from gangplan.commands.flags import (
+    ClustersFlag,
+    ContextFlag,
+    KubeconfigFlag,
+    TeamsFlag,
+    TimeoutFlag,
+    WorkspaceFlag,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def status(
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
-    timeout: Timeout = 30.0,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
+    context: ContextFlag = None,
+    kubeconfig: KubeconfigFlag = None,
+    timeout: TimeoutFlag = 30.0,
     format: Annotated[
         str,
         typer.Option(
@@ -30,12 +37,12 @@ def status(
     ] = "table",
 ) -> None:
     """Show the runs on clusters and in Git: their state, since when, and why they wait. Read-only."""
-    from gangplan.commands.common import request
-    from gangplan.commands.connecting import Asked
-    from gangplan.commands.status import status as command
+    from gangplan.commands.common import build_request
+    from gangplan.commands.connecting import ConnectionFlags
+    from gangplan.commands.status import print_status as command
 
-    asked = request(workspace, cluster, team, None, "serial", 1)
-    raise typer.Exit(command(asked, Asked(context, kubeconfig, timeout), format))
+    asked = build_request(workspace, cluster, team, None, "serial", 1)
+    raise typer.Exit(command(asked, ConnectionFlags(context, kubeconfig, timeout), format))
 
 
 @app.command()
@@ -45,12 +52,12 @@ def logs(
         typer.Argument(
             help="A run, as status shows it, or a spec: its current run.",
             metavar="RUN|SPEC",
-            autocompletion=complete.files,
+            autocompletion=complete.complete_files,
         ),
     ],
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     worker: Annotated[
         list[int] | None,
         typer.Option("--worker", min=0, help="Only this worker, from 0; may be repeated.", metavar="N"),
@@ -65,19 +72,19 @@ def logs(
     tail: Annotated[
         int | None, typer.Option("--tail", min=0, help="Only the last lines of each pod.", metavar="N")
     ] = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
-    timeout: Timeout = 30.0,
+    context: ContextFlag = None,
+    kubeconfig: KubeconfigFlag = None,
+    timeout: TimeoutFlag = 30.0,
 ) -> None:
     """Print the logs of a run's pods, each line prefixed with its launcher or worker. Read-only."""
-    from gangplan.commands.common import request
-    from gangplan.commands.connecting import Asked
+    from gangplan.commands.common import build_request
+    from gangplan.commands.connecting import ConnectionFlags
     from gangplan.commands.logs import logs as command
-    from gangplan.live.logs import Which
+    from gangplan.live.logs import PodSelection
 
-    asked = request(workspace, cluster, team, None, "serial", 1)
-    which = Which(launcher, tuple(worker or ()), all, previous)
-    raise typer.Exit(command(asked, Asked(context, kubeconfig, timeout), name, which, follow, tail))
+    asked = build_request(workspace, cluster, team, None, "serial", 1)
+    which = PodSelection(launcher, tuple(worker or ()), all, previous)
+    raise typer.Exit(command(asked, ConnectionFlags(context, kubeconfig, timeout), name, which, follow, tail))
 
 
 @app.command()
@@ -107,19 +114,19 @@ def diagnose(
             metavar="FORMAT[=FILE]",
         ),
     ] = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
-    timeout: Timeout = 30.0,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
+    context: ContextFlag = None,
+    kubeconfig: KubeconfigFlag = None,
+    timeout: TimeoutFlag = 30.0,
 ) -> None:
     """Show why a run failed or does not start, and what helps: from what kubectl saved, or from the
     cluster."""
-    from gangplan.commands.connecting import Asked
-    from gangplan.commands.diagnose import diagnose as command
+    from gangplan.commands.connecting import ConnectionFlags
+    from gangplan.commands.diagnose import diagnose_evidence as command
 
-    asked = Asked(context, kubeconfig, timeout) if server else None
+    asked = ConnectionFlags(context, kubeconfig, timeout) if server else None
     raise typer.Exit(
         command(files or (), run or "", format or ("text",), workspace, cluster or (), team or (), asked)
     )

@@ -6,43 +6,52 @@ import os
 import sys
 from pathlib import Path
 
-from gangplan.commands.absent import no_team
-from gangplan.commands.connecting import Asked, connected
-from gangplan.commands.status import clusters_of
+from gangplan.commands.absent import build_missing_team_error
+from gangplan.commands.connecting import ConnectionFlags, connect_with_flags
+from gangplan.commands.status import select_clusters
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.live.logs import Which, last_of, pods_of, read_logs, rights, sources
-from gangplan.live.rendered import RunFile, runs_in_git
-from gangplan.live.runs import runs_of
-from gangplan.model.support import KUEUE
+from gangplan.live.logs import (
+    PodSelection,
+    find_last_scheduled_run,
+    list_log_rights,
+    list_run_pods,
+    read_logs,
+    select_log_sources,
+)
+from gangplan.live.rendered import RunInGit, find_runs_in_git
+from gangplan.live.runs import join_runs
+from gangplan.model.support import KUEUE_LINES
 from gangplan.pipeline.request import Request
 from gangplan.resolve.platform import resolve_platform
 from gangplan.spec.namespaces import namespace_of
-from gangplan.workspace import Workspace, load_workspace, nearest
+from gangplan.workspace import Workspace, load_workspace, suggest_nearest
 
 
-def logs(request: Request, asked: Asked, name: str, which: Which, follow: bool, tail: int | None) -> Exit:
+def logs(
+    request: Request, asked: ConnectionFlags, name: str, which: PodSelection, follow: bool, tail: int | None
+) -> Exit:
     """Print the logs of a run, or of the run of a spec, each line after the name of its pod.
 
     Raises UserError for a run that Git does not have, unless its cluster and team are named, and ToolError.
     """
     workspace = load_workspace(request.root)
-    run = run_named(workspace, request, name)
+    run = find_named_run(workspace, request, name)
     cluster = workspace.clusters[run.cluster]
     team = workspace.teams.get(run.team)
     if team is None:
-        raise no_team(run.team, workspace)
+        raise build_missing_team_error(run.team, workspace)
     namespace = namespace_of(cluster.spec, run.team, team.spec)
     platform = resolve_platform(cluster)
     made = platform.backends
-    access = connected(cluster, asked, "logs", rights(namespace, made))
+    access = connect_with_flags(cluster, asked, "logs", list_log_rights(namespace, made))
     if run.held is not None and run.held.by == "schedule":
-        schedule, run = run.job, last_of(access, namespace, run)
+        schedule, run = run.job, find_last_scheduled_run(access, namespace, run)
         sys.stderr.write(f"{run.name}, the last run of schedule {schedule}\n")
-    pods = pods_of(access, namespace, run.name, made)
+    pods = list_run_pods(access, namespace, run.name, made)
     if not pods:
-        line = KUEUE.get(platform.kueue.line) if platform.kueue else None
+        line = KUEUE_LINES.get(platform.kueue.line) if platform.kueue else None
         api = line.api_version if line else ""
-        rows = runs_of(access, run.cluster, {run.team: namespace}, [run], api, is_all=False, made=made)
+        rows = join_runs(access, run.cluster, {run.team: namespace}, [run], api, is_all=False, made=made)
         row = next((one for one in rows if one.name == run.name), None)
         why = f"it is {row.state.word}" if row else "the cluster has no such run"
         more = f" ({row.state.reason})" if row and row.state.reason else ""
@@ -50,7 +59,7 @@ def logs(request: Request, asked: Asked, name: str, which: Which, follow: bool, 
             f"run {run.name} has no pods on cluster {run.cluster}: {why}{more}",
             f"gangplan status --cluster {run.cluster} --team {run.team} shows its runs.",
         )
-    chosen = sources(pods, which, run.name)
+    chosen = select_log_sources(pods, which, run.name)
     width = max(len(one.label) for one in chosen)
     remarks = 0
     for label, text, is_remark in read_logs(access, namespace, chosen, follow, tail):
@@ -62,14 +71,14 @@ def logs(request: Request, asked: Asked, name: str, which: Which, follow: bool, 
     return Exit.ENVIRONMENT if remarks == len(chosen) else Exit.CLEAN
 
 
-def run_named(workspace: Workspace, request: Request, name: str) -> RunFile:
+def find_named_run(workspace: Workspace, request: Request, name: str) -> RunInGit:
     """Return the run with a name, or the current run of a spec, on the only cluster that has it.
 
     Raises UserError if there is none, or if several clusters have it.
     """
-    clusters = [one.name for one in clusters_of(workspace, request)]
-    every = list(runs_in_git(request.root, clusters, request.teams))
-    spec = _spec(request.root, name)
+    clusters = [one.name for one in select_clusters(workspace, request)]
+    every = list(find_runs_in_git(request.root, clusters, request.teams))
+    spec = _find_spec_path(request.root, name)
     if spec is not None:
         found = [one for one in every if one.source == spec and not one.is_record]
         if not found:
@@ -82,15 +91,15 @@ def run_named(workspace: Workspace, request: Request, name: str) -> RunFile:
     if found:
         return found[0]
     if len(request.clusters) == 1 and len(request.teams) == 1:
-        return RunFile(request.clusters[0], request.teams[0], name, "", is_record=False)
+        return RunInGit(request.clusters[0], request.teams[0], name, "", is_record=False)
     raise UserError(
         f"rendered/ has no run '{name}'",
-        nearest(name, sorted({one.name for one in every}))
+        suggest_nearest(name, sorted({one.name for one in every}))
         or "A run that Git no longer has needs --cluster NAME and --team NAME.",
     )
 
 
-def _spec(root: Path, name: str) -> str | None:
+def _find_spec_path(root: Path, name: str) -> str | None:
     """Return the path of a spec from the root if the name is that of a file; None for the name of a run.
 
     Raises UserError for a spec that does not exist.

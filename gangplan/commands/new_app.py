@@ -9,7 +9,7 @@ import typer
 import typer.core
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Quiet, Workspace
+from gangplan.commands.flags import QuietFlag, WorkspaceFlag
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -28,15 +28,15 @@ class _FieldCommand(typer.core.TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         if not self.params:
-            from gangplan.commands.new_flags import parameters
+            from gangplan.commands.new_flags import build_flag_parameters
 
-            self.params = parameters(str(self.name))
+            self.params = build_flag_parameters(str(self.name))
         return super().get_params(ctx)
 
     def invoke(self, ctx: Any) -> Any:
-        from gangplan.commands.new import new
+        from gangplan.commands.new import write_from_flags
 
-        raise typer.Exit(new(str(self.name), ctx.params))
+        raise typer.Exit(write_from_flags(str(self.name), ctx.params))
 
 
 @app.command(cls=_FieldCommand)
@@ -55,7 +55,7 @@ def sweep(
             "--from",
             help="Spec of the job that each trial runs.",
             metavar="SPEC",
-            autocompletion=complete.jobs,
+            autocompletion=complete.complete_jobs,
         ),
     ] = None,
     parameter: Annotated[
@@ -70,15 +70,15 @@ def sweep(
     max_concurrent: Annotated[
         int | None, typer.Option("--max-concurrent", help="Trials that may run at once.", metavar="N", min=1)
     ] = None,
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print the file, write nothing.")] = False,
-    quiet: Quiet = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Write a sweep of a job into the folder of the job, and show what its trials need."""
-    from gangplan.commands.new_sweep import asked, new_sweep
+    from gangplan.commands.new_sweep import ask_for_sweep, write_sweep_spec
 
-    given = asked(name, job, parameter or [], max_concurrent, workspace)
-    raise typer.Exit(new_sweep(*given, workspace, dry_run, quiet))
+    given = ask_for_sweep(name, job, parameter or [], max_concurrent, workspace)
+    raise typer.Exit(write_sweep_spec(*given, workspace, dry_run, quiet))
 
 
 @app.command(cls=_FieldCommand)

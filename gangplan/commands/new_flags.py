@@ -10,9 +10,9 @@ import typer
 import typer.main
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Quiet, Workspace
+from gangplan.commands.flags import QuietFlag, WorkspaceFlag
 from gangplan.starter.fields import NewField, fields_of
-from gangplan.starter.values import Given, flow
+from gangplan.starter.values import FlagText, format_flow_yaml
 
 #: Other names for a field's flag that people try.
 _ALSO = {
@@ -31,23 +31,23 @@ _NAMES = {
 }
 
 
-def parameters(kind: str) -> list[Any]:
+def build_flag_parameters(kind: str) -> list[Any]:
     """Return the parameters of the command, which typer builds from a function's signature."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command()(_signed(kind))
+    app.command()(_build_new_command(kind))
     return list(typer.main.get_command(app).params)
 
 
-def given_of(kind: str, params: dict[str, Any]) -> dict[str, Given]:
+def collect_given_fields(kind: str, params: dict[str, Any]) -> dict[str, FlagText]:
     """Return the values of the flags of fields, by the names of the flags."""
-    return {field.flag: params.get(_variable(field)) for field in fields_of(kind)}
+    return {field.flag: params.get(_format_flag_variable(field)) for field in fields_of(kind)}
 
 
-def _variable(field: NewField) -> str:
+def _format_flag_variable(field: NewField) -> str:
     return "field_" + field.flag.removeprefix("--").replace("-", "_")
 
 
-def _signed(kind: str) -> Any:
+def _build_new_command(kind: str) -> Any:
     """Return a function that has a parameter per field and does nothing."""
 
     def command(**_: Any) -> None:
@@ -55,21 +55,22 @@ def _signed(kind: str) -> Any:
 
     signature: dict[str, tuple[Any, Any]] = {
         "name": (Annotated[str | None, typer.Argument(help=_NAMES[kind], metavar="NAME")], None),
-        "workspace": (Workspace, None),
+        "workspace": (WorkspaceFlag, None),
     }
     if kind == "job":
         help = "Team that the job belongs to (default: that of the current folder, or the only one)."
         signature["team"] = (
             Annotated[
-                str | None, typer.Option("--team", help=help, metavar="NAME", autocompletion=complete.teams)
+                str | None,
+                typer.Option("--team", help=help, metavar="NAME", autocompletion=complete.complete_teams),
             ],
             None,
         )
     for field in fields_of(kind):
-        signature[_variable(field)] = (_annotation(field), None)
+        signature[_format_flag_variable(field)] = (_build_flag_annotation(field), None)
     help = "Print the file, write nothing."
     signature["dry_run"] = (Annotated[bool, typer.Option("--dry-run", "-n", help=help)], False)
-    signature["quiet"] = (Quiet, False)
+    signature["quiet"] = (QuietFlag, False)
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
@@ -80,52 +81,57 @@ def _signed(kind: str) -> Any:
     return command
 
 
-def _annotation(field: NewField) -> Any:
+def _build_flag_annotation(field: NewField) -> Any:
     flags = (field.flag, *_ALSO.get(field.flag, ()))
     if field.shape == "truth":
         no = f"{field.flag}/--no-{field.flag.removeprefix('--')}"
-        return Annotated[bool | None, typer.Option(no, help=_help(field), show_default=False)]
+        return Annotated[bool | None, typer.Option(no, help=_describe_new_field(field), show_default=False)]
     metavar = {"map": "NAME=VALUE", "named": "NAME={...}", "blocks": "{...}"}.get(
         field.shape, _METAVARS.get(field.types[0], "TEXT")
     )
     option = typer.Option(
-        *flags, help=_help(field), metavar=metavar, show_default=False, autocompletion=_candidates(field)
+        *flags,
+        help=_describe_new_field(field),
+        metavar=metavar,
+        show_default=False,
+        autocompletion=_build_flag_completion(field),
     )
     kind = str | None if field.shape == "value" else list[str] | None
     return Annotated[kind, option]
 
 
-def _candidates(field: NewField) -> Callable[..., list[str]] | None:
+def _build_flag_completion(field: NewField) -> Callable[..., list[str]] | None:
     """Return what TAB completes the value to: words of the format, names of the workspace."""
     if field.choices:
-        return complete.words(*field.choices)
+        return complete.build_word_completion(*field.choices)
     known: dict[str, Callable[..., list[str]]] = {
-        "--image": complete.of_team("images", "image"),
-        "--defaults-image": complete.column("images", "image"),
-        "--template": complete.of_team("templates", "template"),
-        "--parameters": complete.parameters,
-        "--clusters": complete.clusters,
-        "--gpu-model": complete.of_team("pools", "model"),
-        "--placement-node-pool": complete.of_team("pools", "pool"),
+        "--image": complete.build_team_completion("images", "image"),
+        "--defaults-image": complete.build_column_completion("images", "image"),
+        "--template": complete.build_team_completion("templates", "template"),
+        "--parameters": complete.complete_parameters,
+        "--clusters": complete.complete_clusters,
+        "--gpu-model": complete.build_team_completion("pools", "model"),
+        "--placement-node-pool": complete.build_team_completion("pools", "pool"),
         **dict.fromkeys(
-            ("--placement-near", "--placement-apart", "--after"), complete.of_team("specs", "job")
+            ("--placement-near", "--placement-apart", "--after"),
+            complete.build_team_completion("specs", "job"),
         ),
-        "--network-egress": complete.of_team("endpoints", "endpoint"),
-        "--secrets-files": complete.of_team("secrets", "name", "="),
-        "--data": complete.of_team("claims", "name", "="),
-        "--queue": complete.of_team("queues", "queue"),
-        "--checkpoint-to": complete.of_team("claims", "name"),
-        "--policies-packs": complete.packs,
-        "--rule": complete.rules,
-        "--scope-team": complete.teams,
-        "--scope-cluster": complete.clusters,
-        "--scope-job": complete.column("specs", "job"),
+        "--network-egress": complete.build_team_completion("endpoints", "endpoint"),
+        "--secrets-files": complete.build_team_completion("secrets", "name", "="),
+        "--data": complete.build_team_completion("claims", "name", "="),
+        "--queue": complete.build_team_completion("queues", "queue"),
+        "--checkpoint-to": complete.build_team_completion("claims", "name"),
+        "--policies-packs": complete.complete_packs,
+        "--rule": complete.complete_rules,
+        "--scope-team": complete.complete_teams,
+        "--scope-cluster": complete.complete_clusters,
+        "--scope-job": complete.build_column_completion("specs", "job"),
     }
     found = known.get(field.flag)
-    return complete.several(found) if found and field.shape == "list" else found
+    return complete.build_list_completion(found) if found and field.shape == "list" else found
 
 
-def _help(field: NewField) -> str:
+def _describe_new_field(field: NewField) -> str:
     """Return the field's description, its choices or an example, and whether it may be repeated or is
     required."""
     words = field.description
@@ -135,9 +141,9 @@ def _help(field: NewField) -> str:
         example = field.example
         if isinstance(example, dict):
             name, value = next(iter(example.items()))
-            words += f" For example '{name}={flow(value)}'."
+            words += f" For example '{name}={format_flow_yaml(value)}'."
         else:
-            words += f" For example '{flow(example[0])}'."
+            words += f" For example '{format_flow_yaml(example[0])}'."
     if field.shape != "value" and field.shape != "truth":
         words += " May be repeated."
     if field.is_required:

@@ -6,32 +6,32 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gangplan.commands.ask import ask
+from gangplan.commands.ask import ask_user
 from gangplan.commands.new_choices import (
-    TRUTHS,
-    choices_of,
-    clusters_of,
-    default_of,
-    entry_of,
-    hint_of,
-    is_name,
+    BOOLEAN_WORDS,
+    ask_for_entry,
+    find_answer_default,
+    find_answer_hint,
+    is_bare_name,
+    list_field_choices,
+    list_team_clusters,
 )
-from gangplan.contents.files import Files
+from gangplan.contents.files import WorkspaceFiles
 from gangplan.errors import UserError
-from gangplan.findings import Finding, reword
-from gangplan.model.frameworks import BY_MPI
-from gangplan.report.escape import log_line
-from gangplan.report.plan import run_line
+from gangplan.findings import Finding, reword_finding
+from gangplan.model.frameworks import MPI_FRAMEWORKS
+from gangplan.report.escape import escape_log_line
+from gangplan.report.plan import format_run_line
 from gangplan.report.text import text_report
 from gangplan.rules.core import SPEC_MISSING_FIELD
-from gangplan.source import load
-from gangplan.spec.load import parse
-from gangplan.spec.phrases import dotted
+from gangplan.source import load_document
+from gangplan.spec.load import parse_document
+from gangplan.spec.phrases import format_dotted_path
 from gangplan.starter.fields import NewField, fields_of
-from gangplan.starter.new import New, check, judged
-from gangplan.starter.text import file_text
-from gangplan.starter.values import Given, has_commas, nested
-from gangplan.workspace import CATALOG, nearest
+from gangplan.starter.new import NewFile, check_new_file, judge_new_file
+from gangplan.starter.text import render_file_text
+from gangplan.starter.values import FlagText, build_nested_values, has_commas
+from gangplan.workspace import CATALOG, suggest_nearest
 
 # The fields that are always asked for, by kind, in this order. All others have defaults that suit most users,
 # and are asked for by name.
@@ -84,7 +84,7 @@ _OTHERS_NEEDED = ("scope", "versions_controller")
 _LIVE = ("--command", "--clusters", "--workers", "--gpus", "--gpu-model", "--cpu", "--memory", "--data")
 
 
-def asked(wanted: New) -> New:
+def ask_for_fields(wanted: NewFile) -> NewFile:
     """Return the file, completed by answers and confirmed.
 
     Raises KeyboardInterrupt if the user gives up.
@@ -93,35 +93,35 @@ def asked(wanted: New) -> New:
         f"A new {wanted.kind}. Enter leaves a field out or takes the answer in brackets, TAB completes,\n"
         "Ctrl-C writes nothing.\n"
     )
-    wanted = _named(wanted)
+    wanted = _ask_team_and_name(wanted)
     fields = {field.flag: field for field in fields_of(wanted.kind)}
     shown = ""
     for flag in _ASKED[wanted.kind]:
         field = fields[flag]
-        if wanted.given.get(flag) or not _applies(wanted, flag):
+        if wanted.given.get(flag) or not _applies_after_answers(wanted, flag):
             continue
         wanted = with_answer(wanted, field)
         if wanted.kind == "job" and flag in _LIVE:
-            shown = _say_totals(wanted, shown)
+            shown = _print_job_totals(wanted, shown)
     while True:
-        sys.stdout.write("\n" + _preview(wanted) + "\n")
-        errors = [one for one in judged(wanted, wanted.text())[1] if one.is_error]
-        chosen = _chosen(wanted, errors)
+        sys.stdout.write("\n" + _render_file_preview(wanted) + "\n")
+        errors = [one for one in judge_new_file(wanted, wanted.text())[1] if one.is_error]
+        chosen = _choose_next_field(wanted, errors)
         if chosen is None:
             return wanted
-        wanted = _changed(wanted, chosen)
+        wanted = _change_field_answer(wanted, chosen)
 
 
-def _changed(wanted: New, field: NewField) -> New:
+def _change_field_answer(wanted: NewFile, field: NewField) -> NewFile:
     """Return the file with another answer for one field."""
     now = wanted.given.get(field.flag)
     told = "" if not now else f" Now: {now if isinstance(now, str | bool) else ', '.join(now)}"
-    sys.stdout.write(f"  {log_line(field.description + told)}\n")
+    sys.stdout.write(f"  {escape_log_line(field.description + told)}\n")
     rest = {flag: value for flag, value in wanted.given.items() if flag != field.flag}
     return with_answer(replace(wanted, given=rest), field)
 
 
-def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
+def _choose_next_field(wanted: NewFile, errors: Sequence[Finding]) -> NewField | None:
     """Return the field to add or change next; None once the file may be written as it is.
 
     With errors a field must be chosen, so that the other answers are not lost. Raises KeyboardInterrupt for a
@@ -132,7 +132,7 @@ def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
 
     def is_known(answer: str) -> None:
         if answer not in fields and not any(word.startswith(answer.lower()) for word in words):
-            raise UserError(f"there is no field '{answer}'", nearest(answer, fields))
+            raise UserError(f"there is no field '{answer}'", suggest_nearest(answer, fields))
 
     if errors:
         sys.stdout.write(text_report(errors) + "\n")
@@ -141,18 +141,18 @@ def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
             "Change which field?" if fault else "Nothing that was asked is wrong here. Change which field?"
         )
         hint = "a field, which TAB completes, or no to write nothing"
-        answer = ask(question, fault or "no", [*words, *fields], is_known, hint=hint)
+        answer = ask_user(question, fault or "no", [*words, *fields], is_known, hint=hint)
     else:
         hint = "yes, no, or a field to add or change, which TAB completes"
-        answer = ask("Write it?", "yes", [*words, *fields], is_known, hint=hint)
+        answer = ask_user("Write it?", "yes", [*words, *fields], is_known, hint=hint)
     if answer not in fields and answer.lower().startswith("n"):
         raise KeyboardInterrupt
     return fields.get(answer)
 
 
-def at_fault(wanted: New, errors: Sequence[Finding]) -> str:
+def at_fault(wanted: NewFile, errors: Sequence[Finding]) -> str:
     """Return the given field that contains the first error; empty if the error is elsewhere."""
-    document, _ = load(wanted.text(), wanted.file)
+    document, _ = load_document(wanted.text(), wanted.file)
     if document is None:
         return ""
     prefix = ("images", wanted.name) if wanted.kind == "image" else ()
@@ -168,28 +168,28 @@ def at_fault(wanted: New, errors: Sequence[Finding]) -> str:
     return ""
 
 
-def _named(wanted: New) -> New:
+def _ask_team_and_name(wanted: NewFile) -> NewFile:
     """Return the file with its team, if it is a job, and a name that is free.
 
     Raises UserError without any team.
     """
     if wanted.kind == "job" and not wanted.team:
-        known = Files(wanted.root).team_names
+        known = WorkspaceFiles(wanted.root).team_names
         if not known:
             raise UserError("there is no team yet", "Make one: gangplan new team NAME.")
 
         def known_team(answer: str) -> None:
             if answer not in known:
-                raise UserError(f"there is no team '{answer}'", nearest(answer, known))
+                raise UserError(f"there is no team '{answer}'", suggest_nearest(answer, known))
 
-        wanted = replace(wanted, team=ask(f"Team ({', '.join(known[:6])})", "", known, known_team))
+        wanted = replace(wanted, team=ask_user(f"Team ({', '.join(known[:6])})", "", known, known_team))
     if not wanted.name:
-        name = ask("Name", check=lambda answer: check(replace(wanted, name=answer)))
+        name = ask_user("Name", check=lambda answer: check_new_file(replace(wanted, name=answer)))
         wanted = replace(wanted, name=name)
     return wanted
 
 
-def _applies(wanted: New, flag: str) -> bool:
+def _applies_after_answers(wanted: NewFile, flag: str) -> bool:
     """Return whether a question makes sense after the earlier answers."""
     given = wanted.given
     if given.get("--template"):
@@ -197,41 +197,46 @@ def _applies(wanted: New, flag: str) -> bool:
     if flag == "--gpu-model":
         return str(given.get("--gpus") or "0") != "0"
     if flag == "--clusters" and wanted.kind == "job":
-        return len(clusters_of(wanted)) > 1
+        return len(list_team_clusters(wanted)) > 1
     if flag.startswith("--mpi-"):
-        return given.get("--framework") in (None, "", *BY_MPI)
+        return given.get("--framework") in (None, "", *MPI_FRAMEWORKS)
     return True
 
 
-def with_answer(wanted: New, field: NewField) -> New:
+def with_answer(wanted: NewFile, field: NewField) -> NewFile:
     """Return the file with an answer for one field; without an answer, the field is omitted.
 
     Blocks are asked for one by one, until the answer is empty.
     """
-    known = choices_of(wanted, field)
-    hint = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}" if known else hint_of(field)
+    known = list_field_choices(wanted, field)
+    hint = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}" if known else find_answer_hint(field)
     name, given = ".".join(field.path), wanted
 
     def fits(answer: str) -> None:
         """Check only this field: what else is missing or wrong comes later."""
-        found = _alone(_given(given, field, answer), field)
+        found = _check_single_field(_add_field_answer(given, field, answer), field)
         if wanted.kind == "job" and field.flag == "--image" and not found and known and answer not in known:
-            raise UserError(f"there is no image '{answer}'", nearest(answer, known))
+            raise UserError(f"there is no image '{answer}'", suggest_nearest(answer, known))
         if found:
-            first = reword(found[0], lambda text: text.replace("images.new.", ""))
+            first = reword_finding(found[0], lambda text: text.replace("images.new.", ""))
             raise UserError(first.message, first.help)
 
     def may_be_name(answer: str) -> None:
         """Accept a name alone: its fields are asked for next."""
-        if not (field.parts and is_name(answer)):
+        if not (field.parts and is_bare_name(answer)):
             fits(answer)
 
-    while answer := ask(
-        name, default_of(given, field), known, may_be_name, not field.is_required or given is not wanted, hint
+    while answer := ask_user(
+        name,
+        find_answer_default(given, field),
+        known,
+        may_be_name,
+        not field.is_required or given is not wanted,
+        hint,
     ):
-        if field.parts and is_name(answer):
-            answer = entry_of(answer, field, fits)
-        given = _given(given, field, answer)
+        if field.parts and is_bare_name(answer):
+            answer = ask_for_entry(answer, field, fits)
+        given = _add_field_answer(given, field, answer)
         if not _is_one_by_one(field):
             break
         name, hint = f"another of {'.'.join(field.path)}", ""
@@ -243,14 +248,14 @@ def _is_one_by_one(field: NewField) -> bool:
     return field.shape in ("named", "blocks") or (field.shape == "list" and has_commas(field))
 
 
-def _given(wanted: New, field: NewField, answer: str) -> New:
+def _add_field_answer(wanted: NewFile, field: NewField, answer: str) -> NewFile:
     """Return the file with one answer: one more entry if they are asked for one by one, else the whole
     field."""
-    value: Given = answer
+    value: FlagText = answer
     if field.shape == "truth":
-        if answer not in TRUTHS:
+        if answer not in BOOLEAN_WORDS:
             raise UserError(f"{'.'.join(field.path)} is '{answer}'; expected true or false")
-        value = answer == TRUTHS[0]
+        value = answer == BOOLEAN_WORDS[0]
     elif _is_one_by_one(field):
         before = wanted.given.get(field.flag) or ()
         value = [*(() if isinstance(before, str | bool) else before), answer]
@@ -259,49 +264,49 @@ def _given(wanted: New, field: NewField, answer: str) -> New:
     return replace(wanted, given={**wanted.given, field.flag: value})
 
 
-def _alone(wanted: New, field: NewField) -> list[Finding]:
+def _check_single_field(wanted: NewFile, field: NewField) -> list[Finding]:
     """Return what is wrong with the value of one field, ignoring the rest of the file."""
-    values = nested([field], wanted.given)
+    values = build_nested_values([field], wanted.given)
     prefix = ("images", "new") if wanted.kind == "image" else ()
     kind = wanted.kind
-    text = file_text(kind, {"images": {"new": values}} if prefix else values, wanted.root, wanted.file)
-    document, findings = load(text.encode(), wanted.file)
+    text = render_file_text(kind, {"images": {"new": values}} if prefix else values, wanted.root, wanted.file)
+    document, findings = load_document(text.encode(), wanted.file)
     if document is None:
         return findings
-    from gangplan.reference.schemas import models
-    from gangplan.starter.fields import FORMATS
+    from gangplan.reference.schemas import list_format_models
+    from gangplan.starter.fields import NEW_FILE_FORMATS
 
-    _, findings = parse(models()[FORMATS[kind]], document)
+    _, findings = parse_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
     # Other questions ask for what is missing elsewhere.
-    own = f"{dotted((*prefix, *field.path))}."
+    own = f"{format_dotted_path((*prefix, *field.path))}."
     return [
         one
         for one in findings
-        if (one.rule != SPEC_MISSING_FIELD or dotted(one.clue.path).startswith(own))
+        if (one.rule != SPEC_MISSING_FIELD or format_dotted_path(one.clue.path).startswith(own))
         and one.clue.kind not in _OTHERS_NEEDED
     ]
 
 
-def _say_totals(wanted: New, shown: str) -> str:
+def _print_job_totals(wanted: NewFile, shown: str) -> str:
     """Print what is wrong with the job so far, or else its totals, if that has changed; return the text."""
     try:
-        result, findings = judged(wanted, wanted.text())
+        result, findings = judge_new_file(wanted, wanted.text())
     except UserError as stop:
-        sys.stdout.write(f"  {log_line(stop.message)}\n")
+        sys.stdout.write(f"  {escape_log_line(stop.message)}\n")
         return shown
     errors = [one for one in findings if one.is_error]
-    lines = [f"  {log_line(one.message)}. {log_line(one.help)}" for one in errors[:2]]
-    lines = lines or [f"  {log_line(run_line(run))}" for run in result.runs]
+    lines = [f"  {escape_log_line(one.message)}. {escape_log_line(one.help)}" for one in errors[:2]]
+    lines = lines or [f"  {escape_log_line(format_run_line(run))}" for run in result.runs]
     text = "".join(f"{line}\n" for line in lines)
     if text != shown:
         sys.stdout.write(text)
     return text
 
 
-def _preview(wanted: New) -> str:
+def _render_file_preview(wanted: NewFile) -> str:
     """Return the file as it would be written; for the catalog, the new entry."""
     if wanted.kind != "image":
         return wanted.text().decode()
-    from gangplan.starter.text import block_text
+    from gangplan.starter.text import render_block_text
 
-    return f"{CATALOG}:\n{block_text({wanted.name: wanted.values}, '  ')}"
+    return f"{CATALOG}:\n{render_block_text({wanted.name: wanted.values}, '  ')}"

@@ -5,53 +5,53 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from gangplan.commands.common import exit_code, print_findings
-from gangplan.commands.gitops_files import put_out
+from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.gitops_files import write_or_print_files
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding
-from gangplan.generators.after import script_of
-from gangplan.generators.common import PREFIX, literal, run_labels
-from gangplan.gitops.steps import Chain, Step, in_order
-from gangplan.pipeline.render import preview
+from gangplan.generators.after import render_wait_script
+from gangplan.generators.common import LABEL_PREFIX, build_run_labels, escape_kubelet_text
+from gangplan.gitops.steps import Chain, PipelineStep, sort_steps
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.source import MOST_BYTES, load_several
+from gangplan.source import MAX_DOCUMENT_BYTES, load_all_documents
 from gangplan.workspace import Workspace
 
 # Runs, by file and cluster.
 Runs = Mapping[tuple[str, str], Sequence[PlannedRun]]
 # Labels of runs, which pods of steps do not get. They get those of the team, and those for the way to the API
 # server.
-_OF_RUNS = (f"{PREFIX}run", f"{PREFIX}job", f"{PREFIX}sweep")
+_OF_RUNS = (f"{LABEL_PREFIX}run", f"{LABEL_PREFIX}job", f"{LABEL_PREFIX}sweep")
 
 
-def pipeline(
+def write_pipelines(
     request: Request, engine: str, write: Callable[[Chain], str], output: str | None, is_check: bool
 ) -> Exit:
     """Print, write or compare the pipelines of an engine: a file for each team of a cluster. Raises
     UserError."""
-    result = preview(request)
+    result = preview_render(request)
     if result.has_errors:
         print_findings(result.findings)
-        return exit_code(result.findings)
+        return choose_exit_code(result.findings)
     chains = chains_of(result.workspace, result.runs, engine)
     if not chains:
         message = f"no job comes after another on a cluster whose pipelines.engine is {engine}"
         raise UserError(message, "Write after: [JOB] into a spec (docs/pipelines.md).")
     line = f"# Made by `gangplan pipeline {engine}`; see docs/pipelines.md.\n"
     files = {f"{one.cluster}-{one.team}.yaml": line + write(one) for one in chains}
-    outcome = put_out(files, output, is_check, bool(request.clusters))
+    outcome = write_or_print_files(files, output, is_check, bool(request.clusters))
     if not is_check:
         return outcome
-    found = _retried(Path(str(output)), result.runs)
+    found = _check_double_retries(Path(str(output)), result.runs)
     print_findings(found)
-    return max(outcome, exit_code(found))
+    return max(outcome, choose_exit_code(found))
 
 
-def _retried(folder: Path, runs: Sequence[PlannedRun]) -> list[Finding]:
+def _check_double_retries(folder: Path, runs: Sequence[PlannedRun]) -> list[Finding]:
     """Report tasks of all files in a folder, also of handwritten ones, that are retried although their job
     is, too."""
-    from gangplan.gitops.retried import retried
+    from gangplan.gitops.retried import find_double_retries
 
     known: dict[str, tuple[str, int]] = {}
     for run in runs:
@@ -60,9 +60,9 @@ def _retried(folder: Path, runs: Sequence[PlannedRun]) -> list[Finding]:
         known.update(dict.fromkeys(names, (job.source, job.retries)))
     found: list[Finding] = []
     for path in sorted(folder.glob("*.yaml")):
-        if path.is_file() and path.stat().st_size <= MOST_BYTES:
-            documents, _ = load_several(path.read_bytes(), str(path))
-            found += [one for document in documents for one in retried(document, known)]
+        if path.is_file() and path.stat().st_size <= MAX_DOCUMENT_BYTES:
+            documents, _ = load_all_documents(path.read_bytes(), str(path))
+            found += [one for document in documents for one in find_double_retries(document, known)]
     return found
 
 
@@ -76,26 +76,34 @@ def chains_of(workspace: Workspace, planned: Sequence[PlannedRun], engine: str) 
     for run in planned:
         if run.unit.job.after is not None and run.unit.job.after.engine == engine:
             homes.setdefault((run.cluster, run.unit.job.team), []).append(run)
-    return [_chain(workspace, runs, *home, held) for home, held in sorted(homes.items())]
+    return [_build_pipeline_chain(workspace, runs, *home, held) for home, held in sorted(homes.items())]
 
 
-def _chain(workspace: Workspace, runs: Runs, cluster: str, team: str, held: Sequence[PlannedRun]) -> Chain:
-    steps: dict[str, Step] = {}
+def _build_pipeline_chain(
+    workspace: Workspace, runs: Runs, cluster: str, team: str, held: Sequence[PlannedRun]
+) -> Chain:
+    steps: dict[str, PipelineStep] = {}
     for run in held:
-        _add(workspace, runs, cluster, (run.unit.job.source, run.cluster), steps)
+        _add_pipeline_step(workspace, runs, cluster, (run.unit.job.source, run.cluster), steps)
     job, after = held[0].unit.job, held[0].unit.job.after
     assert after is not None
-    own = {key: value for key, value in run_labels(held[0].unit) if key not in _OF_RUNS}
-    labels = {**own, f"{PREFIX}role": "scheduler", "sidecar.istio.io/inject": "false"}
+    own = {key: value for key, value in build_run_labels(held[0].unit) if key not in _OF_RUNS}
+    labels = {**own, f"{LABEL_PREFIX}role": "scheduler", "sidecar.istio.io/inject": "false"}
     pods = tuple(sorted((key, value) for key, value in labels.items() if key not in dict(job.labels)))
     user = (after.client, after.uid, after.gid)
     return Chain(
-        cluster, team, job.namespace, *user, pods, literal(script_of()), in_order(list(steps.values()))
+        cluster,
+        team,
+        job.namespace,
+        *user,
+        pods,
+        escape_kubelet_text(render_wait_script()),
+        sort_steps(list(steps.values())),
     )
 
 
-def _add(
-    workspace: Workspace, runs: Runs, home: str, place: tuple[str, str], steps: dict[str, Step]
+def _add_pipeline_step(
+    workspace: Workspace, runs: Runs, home: str, place: tuple[str, str], steps: dict[str, PipelineStep]
 ) -> str | None:
     """Add a step and all that it comes after, and return its name; None if nothing is to run there."""
     source, cluster = place
@@ -108,8 +116,10 @@ def _add(
     if name in steps:
         return name
     earlier = job.after.jobs if job.after else ()
-    before = [_add(workspace, runs, home, (one.file, one.cluster), steps) for one in earlier]
+    before = [_add_pipeline_step(workspace, runs, home, (one.file, one.cluster), steps) for one in earlier]
     context = "" if cluster == home else workspace.clusters[cluster].spec.context or cluster
     names = tuple(run.name for run in found)
-    steps[name] = Step(name, source, names, tuple(filter(None, before)), job.after is not None, context)
+    steps[name] = PipelineStep(
+        name, source, names, tuple(filter(None, before)), job.after is not None, context
+    )
     return name

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands.flags import Clusters, Teams, Workspace
+from gangplan.commands.flags import ClustersFlag, TeamsFlag, WorkspaceFlag
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -28,33 +28,33 @@ Check = Annotated[
 
 @app.command("tekton")
 def pipeline_tekton(
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     output: Output = None,
     check: Check = False,
 ) -> None:
     """Write a Task, a Pipeline and a PipelineRun for each team."""
-    from gangplan.commands.common import request
-    from gangplan.commands.pipeline import pipeline
-    from gangplan.gitops.tekton_runs import tekton_text
+    from gangplan.commands.common import build_request
+    from gangplan.commands.pipeline import write_pipelines
+    from gangplan.gitops.tekton_runs import render_tekton_pipeline
 
-    asked = request(workspace, cluster, team, None, "serial", 1)
-    raise typer.Exit(pipeline(asked, "tekton", tekton_text, output, check))
+    asked = build_request(workspace, cluster, team, None, "serial", 1)
+    raise typer.Exit(write_pipelines(asked, "tekton", render_tekton_pipeline, output, check))
 
 
 @app.command("kfp")
 def pipeline_kfp(
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     output: Output = None,
     check: Check = False,
 ) -> None:
     """Write a compiled pipeline of Kubeflow Pipelines (IR YAML) for each team."""
-    from gangplan.commands.common import request
-    from gangplan.commands.pipeline import pipeline
-    from gangplan.gitops.kfp import kfp_text
+    from gangplan.commands.common import build_request
+    from gangplan.commands.pipeline import write_pipelines
+    from gangplan.gitops.kfp import render_kfp_pipeline
 
-    asked = request(workspace, cluster, team, None, "serial", 1)
-    raise typer.Exit(pipeline(asked, "kfp", kfp_text, output, check))
+    asked = build_request(workspace, cluster, team, None, "serial", 1)
+    raise typer.Exit(write_pipelines(asked, "kfp", render_kfp_pipeline, output, check))

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import clock
-from gangplan.commands.common import exit_code, print_findings
-from gangplan.commands.reports import repository_folder
+from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.reports import find_report_folder
 from gangplan.errors import Exit, UserError
-from gangplan.findings import in_order
-from gangplan.pipeline.now import against
-from gangplan.pipeline.render import preview
+from gangplan.findings import sort_findings
+from gangplan.pipeline.now import compare_with_usage
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.team_room import rooms_of
+from gangplan.pipeline.team_room import compute_quota_rooms
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.report.json import findings_part
-from gangplan.report.network import network_document, network_text
-from gangplan.report.now import now_document, now_text
-from gangplan.report.plan import plan_document, plan_text
+from gangplan.report.json import build_findings_part
+from gangplan.report.network import build_network_document, render_network_text
+from gangplan.report.now import build_now_document, render_now_text
+from gangplan.report.plan import build_plan_document, render_plan_text
 
 
 def plan(
@@ -51,11 +51,11 @@ def plan(
         raise UserError(f"{' and '.join(chosen)} each replace the plan", "Leave one of them out.")
     if with_script and usage:
         raise UserError("--script shows commands alone", "Leave out --usage.")
-    result = preview(replace(request, is_brief=usage is None and not with_script))
-    now, near = against(request, result, usage) if usage and not result.has_errors else ([], [])
-    findings = in_order([*result.findings, *near])
+    result = preview_render(replace(request, is_brief=usage is None and not with_script))
+    now, near = compare_with_usage(request, result, usage) if usage and not result.has_errors else ([], [])
+    findings = sort_findings([*result.findings, *near])
     runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))
-    since = _since(today)
+    since = _resolve_schedule_start_time(today)
     text: Callable[[Sequence[PlannedRun]], str]
     document: Callable[[Sequence[PlannedRun]], dict[str, Any]]
     if with_script:
@@ -64,29 +64,29 @@ def plan(
         text = partial(script_text, texts=result.texts)
         document = partial(script_document, texts=result.texts)
     elif request.with_flows:
-        text, document = network_text, network_document
+        text, document = render_network_text, build_network_document
     elif with_hosts:
         from gangplan.report.hostfile import hostfile_document, hostfile_text  # seldom asked for
 
         text, document = hostfile_text, hostfile_document
     else:
-        rooms = rooms_of(result)
-        text = partial(plan_text, since=since, rooms=rooms)
-        document = partial(plan_document, since=since, rooms=rooms)
+        rooms = compute_quota_rooms(result)
+        text = partial(render_plan_text, since=since, rooms=rooms)
+        document = partial(build_plan_document, since=since, rooms=rooms)
     if format == "json":
-        part = findings_part(findings, repository_folder(request.root))
-        whole = document(runs) | ({"now": now_document(now)} if usage else {}) | part
+        part = build_findings_part(findings, find_report_folder(request.root))
+        whole = document(runs) | ({"now": build_now_document(now)} if usage else {}) | part
         sys.stdout.write(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     else:
         print_findings(findings)
-        sys.stdout.write(text(runs) + (now_text(usage.name, now) if usage else ""))
-    return exit_code(result.findings)
+        sys.stdout.write(text(runs) + (render_now_text(usage.name, now) if usage else ""))
+    return choose_exit_code(result.findings)
 
 
-def _since(today: str | None) -> int | None:
+def _resolve_schedule_start_time(today: str | None) -> int | None:
     """Return the time from which starts are shown, in seconds since 1970. Raises UserError."""
     if today is not None:
-        from gangplan.api.checks import day_of  # imports much more than is needed here
+        from gangplan.api.checks import resolve_day  # imports much more than is needed here
 
-        return int(datetime.combine(day_of(today), time(), UTC).timestamp()) - 1
-    return clock.now() if sys.stdout.isatty() else None
+        return int(datetime.combine(resolve_day(today), time(), UTC).timestamp()) - 1
+    return clock.read_unix_time() if sys.stdout.isatty() else None

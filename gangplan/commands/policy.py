@@ -6,27 +6,27 @@ import json
 import sys
 from collections.abc import Sequence
 
-from gangplan.commands.common import plural, print_findings
-from gangplan.commands.outfile import out_file
+from gangplan.commands.common import format_plural, print_findings
+from gangplan.commands.outfile import resolve_out_file
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, in_order
-from gangplan.objects import POLICY, dump_all
+from gangplan.findings import Finding, sort_findings
+from gangplan.objects import POLICY_KIND, dump_all
 from gangplan.pipeline.request import Request
-from gangplan.policy.cases import judge_cases, suites
-from gangplan.policy.checks import check_own, check_policies
-from gangplan.policy.choose import chosen
-from gangplan.policy.export import exported, server_action
-from gangplan.report.escape import own_line
-from gangplan.resolve.facts import facts
+from gangplan.policy.cases import build_suites, judge_cases
+from gangplan.policy.checks import check_own_policies, check_policies
+from gangplan.policy.choose import choose_policies
+from gangplan.policy.export import choose_server_action, export_objects
+from gangplan.report.escape import escape_own_line
+from gangplan.resolve.facts import list_cluster_facts
 from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICY_UNTESTED
-from gangplan.workspace import Workspace, load_workspace, nearest
+from gangplan.workspace import Workspace, load_workspace, suggest_nearest
 
 # By policy and cluster: what `validate` and the API server do about a breach.
 Actions = dict[str, dict[str, tuple[str, str]]]
 
 
-def _loaded(request: Request) -> tuple[Workspace, list[Finding]]:
+def _load_policy_workspace(request: Request) -> tuple[Workspace, list[Finding]]:
     """Return the workspace.
 
     Raises UserError for a cluster that does not exist, but not for one whose file cannot be read.
@@ -38,30 +38,31 @@ def _loaded(request: Request) -> tuple[Workspace, list[Finding]]:
     for name in request.clusters:
         if name not in workspace.clusters and name not in workspace.unread:
             raise UserError(
-                f"there is no cluster '{name}'", nearest(name, {*workspace.clusters, *workspace.unread})
+                f"there is no cluster '{name}'",
+                suggest_nearest(name, {*workspace.clusters, *workspace.unread}),
             )
     return workspace, findings
 
 
-def show(request: Request, format: str) -> Exit:
+def print_policies(request: Request, format: str) -> Exit:
     """Print every policy: its pack, its title, and its action per cluster."""
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    workspace, findings = _loaded(request)
-    findings = [*findings, *check_own(workspace)]
+    workspace, findings = _load_policy_workspace(request)
+    findings = [*findings, *check_own_policies(workspace)]
     clusters = [name for name in request.clusters or sorted(workspace.clusters) if name in workspace.clusters]
-    actions, wrong = actions_of(workspace, clusters)
+    actions, wrong = resolve_policy_actions(workspace, clusters)
     findings = [*findings, *wrong]
-    rows = policy_rows(workspace, actions)
+    rows = list_policy_rows(workspace, actions)
     if format == "json":
         sys.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(_table(rows, clusters))
-    print_findings(in_order(findings))
+        sys.stdout.write(_format_policy_table(rows, clusters))
+    print_findings(sort_findings(findings))
     return Exit.INPUT if any(one.severity is Severity.ERROR for one in findings) else Exit.CLEAN
 
 
-def actions_of(workspace: Workspace, clusters: Sequence[str]) -> tuple[Actions, list[Finding]]:
+def resolve_policy_actions(workspace: Workspace, clusters: Sequence[str]) -> tuple[Actions, list[Finding]]:
     """Return what a breach leads to, by policy and cluster, and findings about the clusters' choice.
 
     An action has two words: for `validate`, and for the API server (empty: nothing).
@@ -70,10 +71,10 @@ def actions_of(workspace: Workspace, clusters: Sequence[str]) -> tuple[Actions, 
     findings: list[Finding] = []
     for cluster in clusters:
         file = workspace.clusters[cluster]
-        taken, wrong = chosen(workspace.policies, file, facts(workspace, cluster))
+        taken, wrong = choose_policies(workspace.policies, file, list_cluster_facts(workspace, cluster))
         findings += wrong
         for one in taken:
-            server = server_action(one.action, file.spec.policies.enforcement)
+            server = choose_server_action(one.action, file.spec.policies.enforcement)
             actions.setdefault(one.policy, {})[cluster] = (one.action, "" if one.page.ci_only else server)
     return actions, findings
 
@@ -84,7 +85,7 @@ def shown(action: tuple[str, str]) -> str:
     return ci if ci == server else f"{ci}, server {server}" if server else f"{ci}, CI only"
 
 
-def policy_rows(workspace: Workspace, actions: Actions) -> list[dict[str, object]]:
+def list_policy_rows(workspace: Workspace, actions: Actions) -> list[dict[str, object]]:
     """Return every policy with its pack (empty outside packs), its title, and its action per cluster."""
     rows: list[dict[str, object]] = []
     for name in workspace.policies.names:
@@ -96,14 +97,14 @@ def policy_rows(workspace: Workspace, actions: Actions) -> list[dict[str, object
             words["server"] = {one: both[1] for one, both in on.items()}
             rows.append({**row, **words, "ciOnly": page.ci_only})
     for source in workspace.policies.sources:
-        if source.body.get("kind") == POLICY:
+        if source.body.get("kind") == POLICY_KIND:
             policy = str((source.body.get("metadata") or {}).get("name"))
             row = {"policy": policy, "pack": "", "title": source.file}
             rows.append({**row, "actions": {}, "server": {}, "ciOnly": ""})
     return rows
 
 
-def cell(row: dict[str, object], cluster: str) -> str:
+def format_action_cell(row: dict[str, object], cluster: str) -> str:
     """Format what a policy does on a cluster; empty if it is not in force there."""
     ci, server = row["actions"], row["server"]
     assert isinstance(ci, dict)
@@ -111,17 +112,17 @@ def cell(row: dict[str, object], cluster: str) -> str:
     return shown((ci[cluster], server[cluster])) if cluster in ci else ""
 
 
-def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
+def _format_policy_table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
     """Format a table with the columns policy, pack, one per cluster, and title."""
     header = ["policy", "pack", *clusters, ""]
     table = [header]
     for row in rows:
         own = row["pack"] == ""
-        cells = ["own" if own else cell(row, cluster) or "-" for cluster in clusters]
+        cells = ["own" if own else format_action_cell(row, cluster) or "-" for cluster in clusters]
         table.append([str(row["policy"]), "(own)" if own else str(row["pack"]), *cells, str(row["title"])])
     widths = [max(len(line[column]) for line in table) for column in range(len(header) - 1)]
     return "".join(
-        own_line(
+        escape_own_line(
             "  ".join(f"{cell:<{width}}" for cell, width in zip(line, [*widths, 0], strict=True)).rstrip()
         )
         + "\n"
@@ -129,18 +130,18 @@ def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
     )
 
 
-def test(request: Request, wanted: Sequence[str]) -> Exit:
+def run_policy_cases(request: Request, wanted: Sequence[str]) -> Exit:
     """Run the cases of packs and policies. Raises UserError if nothing was checked."""
-    workspace, _ = _loaded(request)
-    wrong = in_order(check_own(workspace))
+    workspace, _ = _load_policy_workspace(request)
+    wrong = sort_findings(check_own_policies(workspace))
     if any(one.severity is Severity.ERROR for one in wrong):
         print_findings(wrong)
         return Exit.INPUT
-    found = suites(workspace)
+    found = build_suites(workspace)
     known = {name for suite in found for name in (suite.pack, *suite.policies)} - {""}
     for name in wanted:
         if name not in known:
-            raise UserError(f"there is no pack or policy '{name}'", nearest(name, known))
+            raise UserError(f"there is no pack or policy '{name}'", suggest_nearest(name, known))
     findings: list[Finding] = []
     cases = policies = 0
     for suite in found:
@@ -156,39 +157,41 @@ def test(request: Request, wanted: Sequence[str]) -> Exit:
         raise UserError(
             "nothing was checked: there is no policy", "Write policies/<pack>/pack.yaml and its policies."
         )
-    findings = in_order(findings)
+    findings = sort_findings(findings)
     print_findings(findings)
     failed = sum(one.severity is Severity.ERROR for one in findings)
     bare = sum(one.rule == POLICY_UNTESTED for one in findings)
     if not cases and not failed:
-        whose = "the policy has" if policies == 1 else f"none of {_policies(policies)} has"
+        whose = "the policy has" if policies == 1 else f"none of {_format_policy_count(policies)} has"
         raise UserError(
             f"nothing was checked: {whose} {'no' if policies == 1 else 'a'} case",
             "Add <policy>.<case>.allow.yaml and <policy>.<case>.deny.yaml to tests/ beside it.",
         )
     said = f"{failed} failed" if failed else "all as they should be"
-    rest = f"; {_policies(bare)} without a case: not checked" if bare else ""
-    sys.stdout.write(f"checked {_policies(policies - bare)}, {plural(cases, 'case')}: {said}{rest}\n")
+    rest = f"; {_format_policy_count(bare)} without a case: not checked" if bare else ""
+    sys.stdout.write(
+        f"checked {_format_policy_count(policies - bare)}, {format_plural(cases, 'case')}: {said}{rest}\n"
+    )
     return Exit.FINDINGS if failed else Exit.CLEAN
 
 
-def _policies(count: int) -> str:
+def _format_policy_count(count: int) -> str:
     return f"{count} {'policy' if count == 1 else 'policies'}"
 
 
-def export(request: Request, cluster: str, output: str) -> Exit:
+def export_policies(request: Request, cluster: str, output: str) -> Exit:
     """Write the objects of a cluster's policies. Nothing is written if anything is wrong with them.
 
     Raises UserError for a cluster without policies.
     """
-    file = None if output == "-" else out_file(output, request.root, "the export")
-    workspace, findings = _loaded(request)
+    file = None if output == "-" else resolve_out_file(output, request.root, "the export")
+    workspace, findings = _load_policy_workspace(request)
     if cluster in workspace.clusters:
-        findings = in_order([*findings, *check_policies(workspace, (cluster,))])
+        findings = sort_findings([*findings, *check_policies(workspace, (cluster,))])
     print_findings(findings)
     if any(one.severity is Severity.ERROR for one in findings):
         return Exit.INPUT
-    bodies = exported(workspace, cluster)
+    bodies = export_objects(workspace, cluster)
     if not bodies:
         where = workspace.clusters[cluster].document.file
         raise UserError(

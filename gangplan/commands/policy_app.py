@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Clusters, Workspace
+from gangplan.commands.flags import ClustersFlag, WorkspaceFlag
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -20,15 +20,15 @@ app = typer.Typer(
 
 @app.command("list")
 def policy_list(
-    workspace: Workspace = None,
-    cluster: Clusters = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
 ) -> None:
     """Show every policy, its pack, and what a breach leads to on each cluster."""
-    from gangplan.commands.common import request
-    from gangplan.commands.policy import show
+    from gangplan.commands.common import build_request
+    from gangplan.commands.policy import print_policies
 
-    raise typer.Exit(show(request(workspace, cluster, None, None, "serial", 1), format))
+    raise typer.Exit(print_policies(build_request(workspace, cluster, None, None, "serial", 1), format))
 
 
 @app.command("test")
@@ -36,30 +36,39 @@ def policy_test(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Packs or policies (default: all).", metavar="PACK|POLICY", autocompletion=complete.packs
+            help="Packs or policies (default: all).",
+            metavar="PACK|POLICY",
+            autocompletion=complete.complete_packs,
         ),
     ] = None,
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
 ) -> None:
     """Run the test cases of each policy: what it must allow, and what it must refuse."""
-    from gangplan.commands.common import request
-    from gangplan.commands.policy import test
+    from gangplan.commands.common import build_request
+    from gangplan.commands.policy import run_policy_cases
 
-    raise typer.Exit(test(request(workspace, None, None, None, "serial", 1), tuple(names or ())))
+    raise typer.Exit(
+        run_policy_cases(build_request(workspace, None, None, None, "serial", 1), tuple(names or ()))
+    )
 
 
 @app.command("export")
 def policy_export(
     cluster: Annotated[
-        str, typer.Option("--cluster", help="The cluster.", metavar="NAME", autocompletion=complete.clusters)
+        str,
+        typer.Option(
+            "--cluster", help="The cluster.", metavar="NAME", autocompletion=complete.complete_clusters
+        ),
     ],
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     output: Annotated[
         str, typer.Option("--output", "-o", help="A file, or - for standard output.", metavar="FILE|-")
     ] = "-",
 ) -> None:
     """Write a cluster's policies with their bindings and parameters, ready to apply."""
-    from gangplan.commands.common import request
-    from gangplan.commands.policy import export
+    from gangplan.commands.common import build_request
+    from gangplan.commands.policy import export_policies
 
-    raise typer.Exit(export(request(workspace, (cluster,), None, None, "serial", 1), cluster, output))
+    raise typer.Exit(
+        export_policies(build_request(workspace, (cluster,), None, None, "serial", 1), cluster, output)
+    )

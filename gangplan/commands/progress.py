@@ -23,16 +23,20 @@ _CLEAR = "\r\033[K"
 
 
 @contextmanager
-def progress() -> Iterator[Tick | None]:
+def show_progress() -> Iterator[Tick | None]:
     """Yield a function to call when a spec is done; None if there is no terminal: in pipes, files and CI.
 
     The line is removed however the block ends.
     """
-    terminal = _terminal()
+    terminal = _find_watched_terminal()
     if terminal is None:
         yield None
         return
-    line = Line(lambda text: _write(terminal, text), lambda: _columns(terminal), time.monotonic)
+    line = Line(
+        lambda text: _write_to_terminal(terminal, text),
+        lambda: _count_terminal_columns(terminal),
+        time.monotonic,
+    )
     try:
         yield line.tick
     finally:
@@ -85,7 +89,7 @@ def words(done: int, total: int, seconds: float) -> str:
     )
 
 
-def _terminal() -> int | None:
+def _find_watched_terminal() -> int | None:
     """Return the descriptor of standard error if it is a terminal that somebody may watch."""
     stream = sys.__stderr__
     if stream is None or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
@@ -96,12 +100,12 @@ def _terminal() -> int | None:
     return None
 
 
-def _write(terminal: int, text: str) -> None:
+def _write_to_terminal(terminal: int, text: str) -> None:
     with suppress(OSError):  # a closed terminal stops no command
         os.write(terminal, text.encode("ascii"))
 
 
-def _columns(terminal: int) -> int:
+def _count_terminal_columns(terminal: int) -> int:
     with suppress(OSError):
         return os.get_terminal_size(terminal).columns or 80
     return 80

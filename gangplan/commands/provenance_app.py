@@ -8,15 +8,22 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands.flags import Clusters, EngineName, Jobs, KeepRuns, NoCache, Workspace
+from gangplan.commands.flags import (
+    ClustersFlag,
+    EngineFlag,
+    JobsFlag,
+    KeepRunsFlag,
+    NoCacheFlag,
+    WorkspaceFlag,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def provenance(
-    workspace: Workspace = None,
-    cluster: Clusters = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
     output: Annotated[
         str,
         typer.Option(
@@ -27,22 +34,22 @@ def provenance(
         str | None,
         typer.Option("--builder", help="URI of the CI that runs this, as SLSA's builder.id.", metavar="URI"),
     ] = None,
-    keep_runs: KeepRuns = False,
-    no_cache: NoCache = False,
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    keep_runs: KeepRunsFlag = False,
+    no_cache: NoCacheFlag = False,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Print what rendered/ was made from: an in-toto statement per cluster, with digests of files and
     versions."""
-    from gangplan.commands.common import request
-    from gangplan.commands.progress import progress
-    from gangplan.commands.provenance import provenance as command
-    from gangplan.provenance.statement import BUILDER
+    from gangplan.commands.common import build_request
+    from gangplan.commands.progress import show_progress
+    from gangplan.commands.provenance import write_provenance as command
+    from gangplan.provenance.statement import DEFAULT_BUILDER
 
-    asked = request(workspace, None, None, None, engine, jobs, keep_runs, not no_cache)
-    with progress() as tick:
+    asked = build_request(workspace, None, None, None, engine, jobs, keep_runs, not no_cache)
+    with show_progress() as tick:
         asked = replace(asked, progress=tick)
-        raise typer.Exit(command(asked, cluster or (), output, builder or BUILDER))
+        raise typer.Exit(command(asked, cluster or (), output, builder or DEFAULT_BUILDER))
 
 
 @app.command()
@@ -54,23 +61,23 @@ def verify(
             metavar="FILE",
         ),
     ] = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
     format: Annotated[
         str,
         typer.Option("--format", help="text or json.", metavar="NAME"),
     ] = "text",
-    keep_runs: KeepRuns = False,
-    no_cache: NoCache = False,
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    keep_runs: KeepRunsFlag = False,
+    no_cache: NoCacheFlag = False,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Render again, and list every difference from rendered/ and from statements."""
-    from gangplan.commands.common import request
-    from gangplan.commands.progress import progress
-    from gangplan.commands.provenance import verify as command
+    from gangplan.commands.common import build_request
+    from gangplan.commands.progress import show_progress
+    from gangplan.commands.provenance import verify_provenance as command
 
-    asked = request(workspace, None, None, None, engine, jobs, keep_runs, not no_cache)
-    with progress() as tick:
+    asked = build_request(workspace, None, None, None, engine, jobs, keep_runs, not no_cache)
+    with show_progress() as tick:
         asked = replace(asked, progress=tick)
         raise typer.Exit(command(asked, cluster or (), statements or (), format))

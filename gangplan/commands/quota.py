@@ -6,21 +6,21 @@ import json
 import sys
 from pathlib import Path
 
-from gangplan.commands.absent import no_cluster
+from gangplan.commands.absent import build_missing_cluster_error
 from gangplan.commands.common import print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.findings import in_order
+from gangplan.findings import sort_findings
 from gangplan.model.usage import read_usage
-from gangplan.pipeline.platform import platform_findings
-from gangplan.pipeline.quota import check_known, holding_of, nearly_used
+from gangplan.pipeline.platform import check_platform_files
+from gangplan.pipeline.quota import build_cluster_holdings, check_nearly_used, check_snapshot_matches
 from gangplan.pipeline.request import Request
-from gangplan.report.quota import quota_document, quota_text
+from gangplan.report.quota import build_quota_document, render_quota_text
 from gangplan.resolve import resolve_site
 from gangplan.rules.model import Severity
 from gangplan.workspace import load_workspace
 
 
-def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
+def print_quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     """Print the quotas of each cluster, and their usage from a snapshot.
 
     Raises UserError for an unknown cluster, for clusters without Kueue, and for a snapshot that does not fit.
@@ -28,13 +28,13 @@ def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     workspace = load_workspace(request.root)
-    findings = [*workspace.findings, *platform_findings(workspace)]
+    findings = [*workspace.findings, *check_platform_files(workspace)]
     for name in request.clusters:
         if name not in workspace.clusters and not findings:
-            raise no_cluster(name, workspace)
+            raise build_missing_cluster_error(name, workspace)
     names = request.clusters or tuple(sorted(workspace.clusters))
     if any(finding.severity is Severity.ERROR for finding in findings):
-        print_findings(in_order(findings))
+        print_findings(sort_findings(findings))
         return Exit.INPUT
     usage = read_usage(usage_file) if usage_file else None
     if usage is not None and len(names) != 1:
@@ -46,18 +46,20 @@ def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     if len(queueless) == len(names):
         raise UserError("nothing to show: Kueue runs on none of these clusters", "Name another cluster.")
     if usage is not None:
-        check_known(usage, next(iter(sites.values())), usage_file)
+        check_snapshot_matches(usage, next(iter(sites.values())), usage_file)
     holdings = [
-        holding_of(workspace.clusters[name], site, usage) for name, site in sites.items() if site.queues
+        build_cluster_holdings(workspace.clusters[name], site, usage)
+        for name, site in sites.items()
+        if site.queues
     ]
     near = [
         finding
         for holding in holdings
-        for finding in nearly_used(workspace.clusters[holding.cluster], holding)
+        for finding in check_nearly_used(workspace.clusters[holding.cluster], holding)
     ]
     if format == "json":
-        sys.stdout.write(json.dumps(quota_document(holdings), indent=2) + "\n")
+        sys.stdout.write(json.dumps(build_quota_document(holdings), indent=2) + "\n")
     else:
-        sys.stdout.write("\n".join(quota_text(holding) for holding in holdings))
-    print_findings(in_order(near))
+        sys.stdout.write("\n".join(render_quota_text(holding) for holding in holdings))
+    print_findings(sort_findings(near))
     return Exit.CLEAN

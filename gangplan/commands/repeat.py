@@ -8,50 +8,52 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gangplan import clock
-from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.common import choose_exit_code, print_findings
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.fixes.file import FixedFile
-from gangplan.fixes.states import with_run
-from gangplan.fixes.write import read, write
+from gangplan.fixes.states import set_run_number
+from gangplan.fixes.write import read_fixable, write_fixed
 from gangplan.model.statuses import read_statuses
-from gangplan.pipeline.render import preview
-from gangplan.pipeline.repeat import Repetition, repetitions
+from gangplan.pipeline.render import preview_render
+from gangplan.pipeline.repeat import DueRepetition, find_repetitions
 from gangplan.pipeline.request import Request
 
 
-def repeat(request: Request, at: str | None, finished: Path | None, format: str, is_written: bool) -> Exit:
+def repeat_scheduled_jobs(
+    request: Request, at: str | None, finished: Path | None, format: str, is_written: bool
+) -> Exit:
     """Print which scheduled jobs are due, and with `is_written` raise `run` in their specs.
 
     Raises UserError, and ToolError if a spec cannot be written.
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    now = _moment(at)
+    now = _parse_repetition_time(at)
     statuses = read_statuses(finished) if finished else None
-    result = preview(request)
+    result = preview_render(request)
     if result.has_errors:
         print_findings(result.findings)
-        return exit_code(result.findings)
-    found = repetitions(request, result.runs, now, statuses)
+        return choose_exit_code(result.findings)
+    found = find_repetitions(request, result.runs, now, statuses)
     due = [one for one in found if one.run]
-    texts = [_text(request.root, one) for one in due]
+    texts = [_build_repeated_spec(request.root, one) for one in due]
     if format == "json":
         jobs = [{"spec": one.source, "job": one.job, "run": one.run, "why": one.why} for one in found]
         sys.stdout.write(json.dumps({"version": 1, "jobs": jobs}, indent=2) + "\n")
     else:
-        sys.stdout.write("".join(f"{_line(one)}\n" for one in found))
+        sys.stdout.write("".join(f"{_describe_due_repetition(one)}\n" for one in found))
     for text in texts if is_written else ():
-        if why := write(request.root, text):
+        if why := write_fixed(request.root, text):
             raise ToolError(f"{text.file}: {why}; nothing else was written", why.help)
     written = "written" if is_written else "nothing was written (--write writes them)"
     sys.stderr.write(f"{len(due)} of {len(found)} scheduled jobs are due: {written}\n" if due else "")
     return Exit.CLEAN
 
 
-def _moment(text: str | None) -> int:
+def _parse_repetition_time(text: str | None) -> int:
     """Return seconds since 1970; without a text, now. Raises UserError."""
     if text is None:
-        return clock.now()
+        return clock.read_unix_time()
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -59,14 +61,14 @@ def _moment(text: str | None) -> int:
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
 
 
-def _text(root: Path, one: Repetition) -> FixedFile:
+def _build_repeated_spec(root: Path, one: DueRepetition) -> FixedFile:
     """Return the spec with its next number. Raises UserError if only a person can change it."""
-    before = read(root, one.source)
-    after = with_run(before.decode("utf-8"), one.run) if before is not None else None
+    before = read_fixable(root, one.source)
+    after = set_run_number(before.decode("utf-8"), one.run) if before is not None else None
     if before is None or after is None:
         raise UserError(f"{one.source} cannot be changed automatically", f"Write run: {one.run} into it.")
     return FixedFile(one.source, before, after.encode("utf-8"))
 
 
-def _line(one: Repetition) -> str:
+def _describe_due_repetition(one: DueRepetition) -> str:
     return f"{one.job}: {one.why}" + (f"; run: {one.run} in {one.source}" if one.run else "")

@@ -7,17 +7,24 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands.flags import Clusters, EngineName, Jobs, Specs, Teams, Workspace
+from gangplan.commands.flags import (
+    ClustersFlag,
+    EngineFlag,
+    JobsFlag,
+    SpecsArgument,
+    TeamsFlag,
+    WorkspaceFlag,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def repeat(
-    specs: Specs = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    specs: SpecsArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     at: Annotated[
         str | None,
         typer.Option("--at", help="Look at schedules as of this time (default: now).", metavar="TIME"),
@@ -34,12 +41,12 @@ def repeat(
         bool, typer.Option("--write", help="Raise run in the specs of jobs that are due.")
     ] = False,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Show which scheduled jobs are due where commits start runs, and raise their run numbers."""
-    from gangplan.commands.common import request
-    from gangplan.commands.repeat import repeat as command
+    from gangplan.commands.common import build_request
+    from gangplan.commands.repeat import repeat_scheduled_jobs as command
 
-    asked = request(workspace, cluster, team, specs, engine, jobs)
+    asked = build_request(workspace, cluster, team, specs, engine, jobs)
     raise typer.Exit(command(asked, at, finished, format, write))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands.flags import Color, EngineName, Formats, Jobs, Workspace
+from gangplan.commands.flags import ColorFlag, EngineFlag, FormatsFlag, JobsFlag, WorkspaceFlag
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -29,17 +29,17 @@ def merge(
         list[Path],
         typer.Argument(help="The JSON reports of all shards of one validate.", metavar="FILE"),
     ],
-    workspace: Workspace = None,
-    formats: Formats = None,
-    color: Color = "auto",
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    workspace: WorkspaceFlag = None,
+    formats: FormatsFlag = None,
+    color: ColorFlag = "auto",
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Print one report that merges those of all shards, and exit with its exit code."""
-    from gangplan.commands.common import request
-    from gangplan.commands.shards import merge as command
+    from gangplan.commands.common import build_request
+    from gangplan.commands.shards import merge_shard_reports as command
 
-    raise typer.Exit(command(request(workspace, None, None, None, engine, jobs), files, formats, color))
+    raise typer.Exit(command(build_request(workspace, None, None, None, engine, jobs), files, formats, color))
 
 
 @app.command()
@@ -67,7 +67,7 @@ def comment(
 ) -> None:
     """Write a comment on a pull request, or update the earlier one; the token is in GITHUB_TOKEN,
     GITLAB_TOKEN or GANGPLAN_FORGE_TOKEN."""
-    from gangplan.commands.comment import write
+    from gangplan.commands.comment import write_comment
 
     given = {"forge": forge, "repository": repository, "number": number, "api": api}
-    raise typer.Exit(write(file, given))
+    raise typer.Exit(write_comment(file, given))

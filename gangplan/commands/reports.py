@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TextIO
 
 from gangplan.commands.common import print_findings, wants_colour
-from gangplan.commands.excerpts import excerpts
-from gangplan.commands.outfile import OutFile, out_file
-from gangplan.errors import ToolError, UserError, advice
+from gangplan.commands.excerpts import build_excerpt_reader
+from gangplan.commands.outfile import OutFile, resolve_out_file
+from gangplan.errors import ToolError, UserError, find_os_error_help
 from gangplan.records import dataclass
-from gangplan.report.model import Report, checked_words
-from gangplan.report.text import first_steps, reasons
-from gangplan.workspace import nearest
+from gangplan.report.model import Report, describe_checked
+from gangplan.report.text import format_first_steps, format_rule_reasons
+from gangplan.workspace import suggest_nearest
 
 # The function that writes a report, by format, in a module of that name; a command imports only what it
 # needs.
@@ -73,7 +73,7 @@ class Outputs:
         return sys.stderr if self.machine else sys.stdout
 
 
-def outputs(
+def parse_outputs(
     values: Sequence[str] | None, root: Path, colour: str = "auto", is_quiet: bool = False
 ) -> Outputs:
     """Return the reports that `--format FORMAT` and `--format FORMAT=FILE` request; text by default.
@@ -83,11 +83,11 @@ def outputs(
     """
     if colour not in ("auto", "always", "never"):
         raise UserError(f"--color {colour} is not known", "Write --color auto, always or never.")
-    wanted = tuple(_output(value, root) for value in values or ["text"])
+    wanted = tuple(_parse_report_output(value, root) for value in values or ["text"])
     if any(one.format == "sarif" for one in wanted):
-        from gangplan.report.sarif import rule_pages
+        from gangplan.report.sarif import read_rule_pages_url
 
-        rule_pages()
+        read_rule_pages_url()
     on_stdout = [one.format for one in wanted if one.file is None and one.format != "text"]
     if len(on_stdout) > 1:
         message = f"{' and '.join(on_stdout)} cannot both go to standard output"
@@ -101,39 +101,41 @@ def outputs(
     return Outputs(wanted, colour, is_quiet)
 
 
-def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = True) -> None:
+def publish_reports(report: Report, wanted: Outputs, root: Path, with_summary: bool = True) -> None:
     """Write every report. Raises ToolError if the system refuses; files are complete or unchanged.
 
     Without `with_summary`, the command itself says what it did.
     """
     for output in wanted.wanted:
         if output.file is not None:
-            output.file.write(_made(output.format, report))
+            output.file.write(_render_report_text(output.format, report))
         elif output.format != "text":
-            sys.stdout.write(_made(output.format, report))
+            sys.stdout.write(_render_report_text(output.format, report))
     if wanted.text:
         colour = wants_colour(sys.stderr, wanted.colour)
         is_watched = colour or sys.stderr.isatty()
-        print_findings(report.findings, colour, excerpts(root, report.findings) if is_watched else None)
+        print_findings(
+            report.findings, colour, build_excerpt_reader(root, report.findings) if is_watched else None
+        )
         if not wanted.is_quiet:
-            sys.stderr.write(first_steps(report.findings))
+            sys.stderr.write(format_first_steps(report.findings))
         if wanted.is_verbose:
-            sys.stderr.write(reasons(report.findings))
+            sys.stderr.write(format_rule_reasons(report.findings))
     if with_summary and not wanted.is_quiet and (wanted.text or not wanted.machine):
         # If all reports went to files, one line still shows the outcome.
         stream = wanted.words if wanted.text else sys.stderr
-        stream.write(f"{checked_words(report)}\n")
+        stream.write(f"{describe_checked(report)}\n")
     if any(output.format == "github" for output in wanted.wanted):
         _add_summary(report)
 
 
-def _made(format: str, report: Report) -> str:
+def _render_report_text(format: str, report: Report) -> str:
     """Return a report as text."""
     make: Callable[[Report], str] = getattr(import_module(f"gangplan.report.{format}"), _MAKERS[format])
     return make(report)
 
 
-def repository_folder(root: Path) -> str:
+def find_report_folder(root: Path) -> str:
     """Return the path of a workspace in its Git repository, as `Report.folder`; empty outside one."""
     for top in (root, *root.parents):
         if (top / ".git").exists():
@@ -142,16 +144,16 @@ def repository_folder(root: Path) -> str:
     return ""
 
 
-def _output(value: str, root: Path) -> Output:
+def _parse_report_output(value: str, root: Path) -> Output:
     format, equals, name = value.partition("=")
     if format not in FORMATS:
-        help = f"{nearest(format, FORMATS)} Write --format FORMAT, or --format FORMAT=FILE."
+        help = f"{suggest_nearest(format, FORMATS)} Write --format FORMAT, or --format FORMAT=FILE."
         raise UserError(f"there is no format '{format}'", help)
     if not equals or name == "-":
         return Output(format)
     if not name:
         raise UserError(f"--format {value} names no file", f"Write --format {format}={format}.out.")
-    return Output(format, out_file(name, root, "the report"))
+    return Output(format, resolve_out_file(name, root, "the report"))
 
 
 def _add_summary(report: Report) -> None:
@@ -162,12 +164,12 @@ def _add_summary(report: Report) -> None:
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return
-    from gangplan.report.github import MOST_SUMMARY_BYTES, step_summary
+    from gangplan.report.github import MOST_SUMMARY_BYTES, render_step_summary
 
     try:
         with Path(name).open("ab") as file:
             room = MOST_SUMMARY_BYTES - file.tell()
-            file.write(step_summary(report, room).encode("utf-8", "backslashreplace"))
+            file.write(render_step_summary(report, room).encode("utf-8", "backslashreplace"))
     except OSError as bad:
-        help = f"{advice(bad)} Or unset GITHUB_STEP_SUMMARY."
+        help = f"{find_os_error_help(bad)} Or unset GITHUB_STEP_SUMMARY."
         raise ToolError(f"the step's summary {name} was not written: {bad.strerror}", help) from None

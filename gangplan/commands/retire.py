@@ -10,20 +10,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.api.checks import day_of
-from gangplan.commands.common import exit_code, plural, print_findings
-from gangplan.emit.lock import locked
-from gangplan.emit.tree import STATE
+from gangplan.api.checks import resolve_day
+from gangplan.commands.common import choose_exit_code, format_plural, print_findings
+from gangplan.emit.lock import lock_state_folder
+from gangplan.emit.tree import STATE_FOLDER
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.fixes.file import FixedFile
-from gangplan.fixes.states import with_fields, with_lists
-from gangplan.fixes.write import read, write
-from gangplan.model.duration import parse_duration
+from gangplan.fixes.states import set_state_fields, set_sweep_lists
+from gangplan.fixes.write import read_fixable, write_fixed
+from gangplan.model.duration import parse_spec_duration
 from gangplan.model.statuses import read_statuses
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.retire import DAY_S, Retirement, Retirements, SpecChange, retirements
-from gangplan.pipeline.retire_choice import Selection
+from gangplan.pipeline.retire import DAY_S, Retirement, Retirements, SpecChange, plan_retirements
+from gangplan.pipeline.retire_choice import RunSelection
 from gangplan.workspace import RENDERED
 
 _WORDS = {
@@ -34,7 +34,7 @@ _WORDS = {
 }
 
 
-def retire(
+def retire_finished_runs(
     request: Request,
     is_superseded: bool,
     finished: Path | None,
@@ -49,45 +49,45 @@ def retire(
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    chosen = _selection(request, is_superseded, finished, older_than, today)
+    chosen = _build_retire_selection(request, is_superseded, finished, older_than, today)
     # A spec's state applies to all of its clusters, so the runs of all are considered.
-    result = preview(replace(request, clusters=(), is_brief=True))
+    result = preview_render(replace(request, clusters=(), is_brief=True))
     if result.has_errors:
         print_findings(result.findings)
-        return exit_code(result.findings)
+        return choose_exit_code(result.findings)
     if finished and not chosen.cluster:
-        chosen = _with_cluster(chosen, sorted(result.workspace.clusters))
-    found = retirements(request, result, chosen)
+        chosen = _select_only_cluster(chosen, sorted(result.workspace.clusters))
+    found = plan_retirements(request, result, chosen)
     if result.workspace.sweeps:
-        from gangplan.pipeline.retire_sweeps import add_sweeps  # few workspaces have sweeps
+        from gangplan.pipeline.retire_sweeps import add_sweep_retirements  # few workspaces have sweeps
 
-        add_sweeps(request, result, chosen, found)
+        add_sweep_retirements(request, result, chosen, found)
     if chosen.statuses is not None and any(run.unit.job.is_dated for run in result.runs):
-        from gangplan.pipeline.repeat import add_dated  # few workspaces have schedules
+        from gangplan.pipeline.repeat import add_dated_runs  # few workspaces have schedules
 
-        add_dated(result.runs, chosen, found)
-    texts = {one.source: _text(request.root, one) for one in found.changes.values()}
+        add_dated_runs(result.runs, chosen, found)
+    texts = {one.source: _build_retired_spec(request.root, one) for one in found.changes.values()}
     if format == "json":
-        sys.stdout.write(json.dumps(_document(found), indent=2) + "\n")
+        sys.stdout.write(json.dumps(_build_retire_document(found), indent=2) + "\n")
     else:
-        sys.stdout.write("".join(f"{_line(step)}\n" for step in found.steps))
+        sys.stdout.write("".join(f"{_describe_retirement_step(step)}\n" for step in found.steps))
     if is_written:
-        _write(request.root, found.changes.values(), texts)
-    sys.stderr.write(_summary(found, is_written))
+        _write_retired_specs(request.root, found.changes.values(), texts)
+    sys.stderr.write(_describe_retirements(found, is_written))
     return Exit.CLEAN
 
 
-def _selection(
+def _build_retire_selection(
     request: Request, is_superseded: bool, finished: Path | None, older_than: str | None, today: str | None
-) -> Selection:
-    day = datetime.datetime.combine(day_of(today), datetime.time(23, 59, 59), datetime.UTC)
+) -> RunSelection:
+    day = datetime.datetime.combine(resolve_day(today), datetime.time(23, 59, 59), datetime.UTC)
     older_s = None
     if older_than is not None:
-        older_s = _duration_s(older_than)
+        older_s = _parse_age_seconds(older_than)
     statuses = read_statuses(finished) if finished else None
     if statuses is not None and len(request.clusters) > 1:
         raise UserError("statuses cover one cluster, but several are named", "Name one with --cluster NAME.")
-    return Selection(
+    return RunSelection(
         is_superseded or (finished is None and older_than is None),
         statuses,
         request.clusters[0] if len(request.clusters) == 1 else "",
@@ -97,16 +97,16 @@ def _selection(
     )
 
 
-def _duration_s(text: str) -> int:
+def _parse_age_seconds(text: str) -> int:
     if text.endswith("d") and text[:-1].isdigit():
         return int(text[:-1]) * DAY_S
     try:
-        return parse_duration(text)
+        return parse_spec_duration(text)
     except ValueError:
         raise UserError(f"--older-than: '{text}' is not a duration", "Write --older-than 30d.") from None
 
 
-def _with_cluster(chosen: Selection, clusters: list[str]) -> Selection:
+def _select_only_cluster(chosen: RunSelection, clusters: list[str]) -> RunSelection:
     if len(clusters) != 1:
         raise UserError(
             f"statuses cover one cluster, but there are {len(clusters)}", "Name it with --cluster NAME."
@@ -114,16 +114,16 @@ def _with_cluster(chosen: Selection, clusters: list[str]) -> Selection:
     return replace(chosen, cluster=clusters[0])
 
 
-def _text(root: Path, change: SpecChange) -> FixedFile | None:
+def _build_retired_spec(root: Path, change: SpecChange) -> FixedFile | None:
     """Return the spec's new text; None if it is removed. Raises UserError if only a person can change it."""
     if change.is_removed:
         return None
-    before = read(root, change.source)
+    before = read_fixable(root, change.source)
     after = None
     if before is not None and change.lists:
-        after = with_lists(before.decode("utf-8"), change.lists)
+        after = set_sweep_lists(before.decode("utf-8"), change.lists)
     elif before is not None:
-        after = with_fields(before.decode("utf-8"), change.state, change.retired)
+        after = set_state_fields(before.decode("utf-8"), change.state, change.retired)
     if before is None or after is None:
         state = f"state: {change.state}, " if change.state else ""
         lists = change.lists or {"retired": change.retired}
@@ -132,27 +132,29 @@ def _text(root: Path, change: SpecChange) -> FixedFile | None:
     return FixedFile(change.source, before, after.encode("utf-8"))
 
 
-def _write(root: Path, changes: Iterable[SpecChange], texts: dict[str, FixedFile | None]) -> None:
+def _write_retired_specs(
+    root: Path, changes: Iterable[SpecChange], texts: dict[str, FixedFile | None]
+) -> None:
     """Write the specs, remove those whose runs are gone, and restore the files of runs that become records.
 
     Raises ToolError at the first spec that cannot be written, UserError for links.
     """
     for change in changes:
         text = texts[change.source]
-        _bring_back(root, change.files)
+        _restore_rendered_files(root, change.files)
         if text is not None:
-            if why := write(root, text):
+            if why := write_fixed(root, text):
                 raise ToolError(f"{change.source}: {why}; nothing else was written", why.help)
-        elif read(root, change.source) is not None:  # a file of the workspace, not a link
+        elif read_fixable(root, change.source) is not None:  # a file of the workspace, not a link
             os.unlink(root / change.source)
 
 
-def _bring_back(root: Path, files: Mapping[str, str]) -> None:
+def _restore_rendered_files(root: Path, files: Mapping[str, str]) -> None:
     """Restore files in `rendered/` that Git had there. Raises UserError for links."""
-    tree, state = root / RENDERED, root / STATE
+    tree, state = root / RENDERED, root / STATE_FOLDER
     for path, text in files.items():
         file = tree / path
-        with locked(state):
+        with lock_state_folder(state):
             file.parent.mkdir(parents=True, exist_ok=True)
             if file.parent.resolve() != (root.resolve() / RENDERED / path).parent:
                 raise UserError(
@@ -164,7 +166,7 @@ def _bring_back(root: Path, files: Mapping[str, str]) -> None:
                 os.replace(aside, file)
 
 
-def _line(step: Retirement) -> str:
+def _describe_retirement_step(step: Retirement) -> str:
     return _WORDS[step.action].format(
         run=f"{step.team}/{step.run}",
         cluster=step.cluster,
@@ -175,7 +177,7 @@ def _line(step: Retirement) -> str:
     )
 
 
-def _document(found: Retirements) -> dict[str, object]:
+def _build_retire_document(found: Retirements) -> dict[str, object]:
     steps = [{name: getattr(step, name) for name in Retirement.__slots__} for step in found.steps]
     changes = [
         {"source": one.source, "state": one.state, "retired": list(one.retired), "isRemoved": one.is_removed}
@@ -184,17 +186,17 @@ def _document(found: Retirements) -> dict[str, object]:
     return {"version": 1, "steps": steps, "changes": changes}
 
 
-def _summary(found: Retirements, is_written: bool) -> str:
+def _describe_retirements(found: Retirements, is_written: bool) -> str:
     """Return what was done, and what to do next."""
     records = sum(step.action == "record" for step in found.steps)
     removed = sum(step.action == "remove" for step in found.steps)
     deleted = sum(step.action == "delete" for step in found.steps)
     if not found.changes and deleted:
-        return f"{plural(deleted, 'run')} to delete: no engine tracks runs that a schedule made\n"
+        return f"{format_plural(deleted, 'run')} to delete: no engine tracks runs that a schedule made\n"
     if not found.changes:
         return "no run is over, as far as it was asked; nothing to do\n"
-    done = f"{plural(records, 'run')} to end, {plural(removed, 'record')} to remove"
+    done = f"{format_plural(records, 'run')} to end, {format_plural(removed, 'record')} to remove"
     if not is_written:
-        return f"{done}; --write changes {plural(len(found.changes), 'spec')}\n"
+        return f"{done}; --write changes {format_plural(len(found.changes), 'spec')}\n"
     after = "; once that is merged and synced, gangplan retire removes the records" if records else ""
-    return f"{done}: {plural(len(found.changes), 'spec')} written. Run gangplan render and commit{after}\n"
+    return f"{done}: {format_plural(len(found.changes), 'spec')} written. Run gangplan render and commit{after}\n"

@@ -7,17 +7,24 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands.flags import Clusters, EngineName, Jobs, Specs, Teams, Workspace
+from gangplan.commands.flags import (
+    ClustersFlag,
+    EngineFlag,
+    JobsFlag,
+    SpecsArgument,
+    TeamsFlag,
+    WorkspaceFlag,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def retire(
-    specs: Specs = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    specs: SpecsArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     superseded: Annotated[
         bool,
         typer.Option(
@@ -48,12 +55,12 @@ def retire(
             "--today", help="Count the age of runs up to this day (default: today).", metavar="YYYY-MM-DD"
         ),
     ] = None,
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Prepare the change that ends runs that are over, or removes their records."""
-    from gangplan.commands.common import request
-    from gangplan.commands.retire import retire as command
+    from gangplan.commands.common import build_request
+    from gangplan.commands.retire import retire_finished_runs as command
 
-    asked = request(workspace, cluster, team, specs, engine, jobs)
+    asked = build_request(workspace, cluster, team, specs, engine, jobs)
     raise typer.Exit(command(asked, superseded, finished, older_than, today, format, write))

@@ -7,21 +7,21 @@ import json
 import sys
 from collections.abc import Iterator
 
-from gangplan.api.checks import day_of
-from gangplan.commands.common import exit_code, print_findings
-from gangplan.commands.reports import repository_folder
+from gangplan.api.checks import resolve_day
+from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.reports import find_report_folder
 from gangplan.errors import Exit, UserError
-from gangplan.findings import Finding, in_order
+from gangplan.findings import Finding, sort_findings
 from gangplan.pipeline.request import Request
 from gangplan.records import dataclass
-from gangplan.report.review_json import diff_document, review_document
-from gangplan.report.review_markdown import GITHUB, review_markdown
+from gangplan.report.review_json import build_diff_document, build_review_document
+from gangplan.report.review_markdown import GITHUB_MAX_BYTES, render_review_markdown
 from gangplan.report.review_sections import is_about_trees
-from gangplan.report.review_text import review_text
-from gangplan.review.review import Review, review_of
-from gangplan.review.scope import Part, part_of
-from gangplan.review.sides import Sides, both_sides
-from gangplan.review.trees import differing
+from gangplan.report.review_text import render_review_text
+from gangplan.review.review import Review, build_review
+from gangplan.review.scope import ReviewPart, resolve_review_part
+from gangplan.review.sides import Sides, open_both_sides
+from gangplan.review.trees import list_differing_files
 from gangplan.tools.revisions import revision_of
 from gangplan.workspace import RENDERED
 
@@ -47,55 +47,61 @@ class ReviewFlags:
             raise UserError("--limit is for Markdown", f"Use --format markdown --limit N, N from {LEAST}.")
 
 
-def plan_since(request: Request, flags: ReviewFlags) -> Exit:
+def print_plan_since(request: Request, flags: ReviewFlags) -> Exit:
     """Print what a change does, from a Git revision to the workspace as it is. Raises UserError."""
     flags.check()
-    day, revision = day_of(flags.today), revision_of(request.root, flags.base)
-    with both_sides(request, revision) as sides:
-        review = review_of(request.root, sides, part_of(request, sides), day)
-        _print(request, review, flags)
-    return exit_code(review.all_findings)
+    day, revision = resolve_day(flags.today), revision_of(request.root, flags.base)
+    with open_both_sides(request, revision) as sides:
+        review = build_review(request.root, sides, resolve_review_part(request, sides), day)
+        _print_formatted_review(request, review, flags)
+    return choose_exit_code(review.all_findings)
 
 
-def diff_since(request: Request, flags: ReviewFlags, is_raw: bool) -> Exit:
+def print_diff_since(request: Request, flags: ReviewFlags, is_raw: bool) -> Exit:
     """Print which objects differ, by meaning, or with `is_raw` the lines of rendered/. Raises UserError."""
     flags.check()
     if is_raw and flags.format != "text":
         raise UserError("--raw prints lines", "Leave --format out.")
-    day, revision = day_of(flags.today), revision_of(request.root, flags.base)
-    with both_sides(request, revision) as sides:
-        part = part_of(request, sides)
-        review = review_of(request.root, sides, part, day)
+    day, revision = resolve_day(flags.today), revision_of(request.root, flags.base)
+    with open_both_sides(request, revision) as sides:
+        part = resolve_review_part(request, sides)
+        review = build_review(request.root, sides, part, day)
         if is_raw:
-            print_findings(_of_trees(review))
-            sys.stdout.writelines(_raw(sides, part))
+            print_findings(_select_tree_findings(review))
+            sys.stdout.writelines(_render_unified_diffs(sides, part))
         else:
-            _print(request, review, flags, objects_alone=True)
-    return exit_code(_of_trees(review))
+            _print_formatted_review(request, review, flags, objects_alone=True)
+    return choose_exit_code(_select_tree_findings(review))
 
 
-def _print(request: Request, review: Review, flags: ReviewFlags, objects_alone: bool = False) -> None:
+def _print_formatted_review(
+    request: Request, review: Review, flags: ReviewFlags, objects_alone: bool = False
+) -> None:
     """Print the review in its format. As text, findings go to standard error."""
-    found = _of_trees(review) if objects_alone else in_order(review.findings.new)
+    found = _select_tree_findings(review) if objects_alone else sort_findings(review.findings.new)
     if flags.format == "json":
-        folder = repository_folder(request.root)
-        document = diff_document(review, found, folder) if objects_alone else review_document(review, folder)
+        folder = find_report_folder(request.root)
+        document = (
+            build_diff_document(review, found, folder)
+            if objects_alone
+            else build_review_document(review, folder)
+        )
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     elif flags.format == "markdown":
-        sys.stdout.write(review_markdown(review, flags.limit or GITHUB, objects_alone))
+        sys.stdout.write(render_review_markdown(review, flags.limit or GITHUB_MAX_BYTES, objects_alone))
     else:
         print_findings(found)
-        sys.stdout.write(review_text(review, objects_alone))
+        sys.stdout.write(render_review_text(review, objects_alone))
 
 
-def _of_trees(review: Review) -> list[Finding]:
+def _select_tree_findings(review: Review) -> list[Finding]:
     return [one for one in review.all_findings if is_about_trees(one)]
 
 
-def _raw(sides: Sides, part: Part) -> Iterator[str]:
+def _render_unified_diffs(sides: Sides, part: ReviewPart) -> Iterator[str]:
     """Yield unified diffs of the rendered files, from the earlier ones to those rendered now."""
     before, after = sides.before.tree, sides.after.tree
-    for path in differing(before, after):
+    for path in list_differing_files(before, after):
         old, new = before.text(path), after.text(path)
         if not part.covers(path, (new or old).partition("\n")[0].partition(" from ")[2]):
             continue

@@ -9,25 +9,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gangplan.commands.common import exit_code, print_findings, wants_colour
+from gangplan.commands.common import choose_exit_code, print_findings, wants_colour
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding
-from gangplan.local.output import Line
-from gangplan.local.places import pairs, remove
-from gangplan.local.play import play
-from gangplan.local.prepare import Prepared, Wish, prepare
+from gangplan.local.output import OutputLine
+from gangplan.local.places import parse_folder_pairs, remove_marked_folder
+from gangplan.local.play import run_local_pods
+from gangplan.local.prepare import LocalRunOptions, PreparedRun, prepare_local_run
 from gangplan.local.stage import MARK_FILE
-from gangplan.model.duration import DurationError, parse_duration
+from gangplan.model.duration import DurationError, parse_spec_duration
 from gangplan.model.job import Job
 from gangplan.records import dataclass
-from gangplan.report.local import ending, opening, shown
-from gangplan.resolve.job import resolve, target_clusters
-from gangplan.spec.near import nearest_file
-from gangplan.workspace import Spec, SpecFile, Workspace, find_root, load_spec, load_workspace, nearest
+from gangplan.report.local import describe_run_end, describe_run_start, format_output_line
+from gangplan.resolve.job import resolve_job, resolve_target_clusters
+from gangplan.spec.near import find_nearest_file
+from gangplan.workspace import (
+    Spec,
+    SpecFile,
+    Workspace,
+    find_root,
+    load_spec,
+    load_workspace,
+    suggest_nearest,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LocalRunFlags:
     """The flags of the command."""
 
     spec: str
@@ -42,53 +50,53 @@ class Asked:
     color: str
 
 
-def run(asked: Asked, folder: Path | None) -> int:
+def run_small_copy(asked: LocalRunFlags, folder: Path | None) -> int:
     """Run a small copy of a job here, and return its exit code, 124 if its time ran out.
 
     Returns INPUT if the spec or a flag is wrong. Raises UserError, and ToolError for what this machine lacks.
     """
-    workspace = load_workspace(_root(asked.spec, folder))
-    job, spec, findings = _job(workspace, asked)
+    workspace = load_workspace(_find_run_workspace(asked.spec, folder))
+    job, spec, findings = _resolve_local_job(workspace, asked)
     if job is None or spec is None:
         print_findings(findings)
-        return exit_code(findings)
-    wish = Wish(
+        return choose_exit_code(findings)
+    wish = LocalRunOptions(
         asked.workers,
         asked.ranks,
-        pairs(asked.paths, "--path"),
-        pairs(asked.mounts, "--mount"),
+        parse_folder_pairs(asked.paths, "--path"),
+        parse_folder_pairs(asked.mounts, "--mount"),
         asked.python,
         Path.cwd(),
         workspace.root,
     )
-    limit_s = job.timeout_s if asked.limit is None else _seconds(asked.limit)
-    with _scratch(asked.keep) as root:
-        prepared, findings = prepare(job, spec, wish, root, workspace.waivers)
+    limit_s = job.timeout_s if asked.limit is None else _parse_timeout_seconds(asked.limit)
+    with _create_scratch_folder(asked.keep) as root:
+        prepared, findings = prepare_local_run(job, spec, wish, root, workspace.waivers)
         if prepared is None:
             print_findings(findings)
             sys.stderr.write(
                 "The command does not fit the MPI or the numbers of this machine; --workers and --ranks change them.\n"
             )
             return Exit.INPUT
-        return _play(prepared, limit_s, asked)
+        return _run_prepared_pods(prepared, limit_s, asked)
 
 
-def _play(prepared: Prepared, limit_s: int, asked: Asked) -> int:
+def _run_prepared_pods(prepared: PreparedRun, limit_s: int, asked: LocalRunFlags) -> int:
     colour = wants_colour(sys.stdout, asked.color)
 
-    def show(line: Line) -> None:
+    def show(line: OutputLine) -> None:
         stream = sys.stderr if line.is_error else sys.stdout
-        stream.write(shown(line, prepared.cast, colour))
+        stream.write(format_output_line(line, prepared.cast, colour))
         stream.flush()
 
-    sys.stderr.write(opening(prepared))
+    sys.stderr.write(describe_run_start(prepared))
     sys.stderr.flush()
-    ended = play(prepared.cast, prepared.stage, limit_s, prepared.secrets, show)
-    sys.stderr.write(ending(ended, prepared, limit_s))
+    ended = run_local_pods(prepared.cast, prepared.stage, limit_s, prepared.secrets, show)
+    sys.stderr.write(describe_run_end(ended, prepared, limit_s))
     return ended.code
 
 
-def _root(spec: str, folder: Path | None) -> Path:
+def _find_run_workspace(spec: str, folder: Path | None) -> Path:
     """Return the named workspace, else the one around the current folder or the spec. Raises UserError."""
     if folder is not None:
         return find_root(folder.resolve())
@@ -98,27 +106,30 @@ def _root(spec: str, folder: Path | None) -> Path:
         return find_root(Path(spec).resolve().parent)
 
 
-def _job(workspace: Workspace, asked: Asked) -> tuple[Job | None, Spec | None, list[Finding]]:
+def _resolve_local_job(
+    workspace: Workspace, asked: LocalRunFlags
+) -> tuple[Job | None, Spec | None, list[Finding]]:
     """Return the job of the spec on the selected cluster, and the findings that prevent it. Raises
     UserError."""
-    file = _file(workspace, asked.spec)
+    file = _find_spec_file(workspace, asked.spec)
     spec, findings = load_spec(workspace.root, file, workspace.templates)
     if spec is None:
         return None, None, [*workspace.findings, *findings]
-    clusters, findings = target_clusters(workspace, spec)
+    clusters, findings = resolve_target_clusters(workspace, spec)
     if asked.cluster and asked.cluster not in clusters:
         if asked.cluster in workspace.unread:
             return None, None, [*workspace.findings, *findings]
         raise UserError(
-            f"{asked.spec} is not for cluster '{asked.cluster}'", nearest(asked.cluster, clusters) or None
+            f"{asked.spec} is not for cluster '{asked.cluster}'",
+            suggest_nearest(asked.cluster, clusters) or None,
         )
     if not clusters:
         return None, None, [*workspace.findings, *findings]
-    job, findings = resolve(workspace, spec, asked.cluster or clusters[0])
+    job, findings = resolve_job(workspace, spec, asked.cluster or clusters[0])
     return job, spec, [*(workspace.findings if job is None else ()), *findings]
 
 
-def _file(workspace: Workspace, name: str) -> SpecFile:
+def _find_spec_file(workspace: Workspace, name: str) -> SpecFile:
     """Return the spec with this path. Raises UserError."""
     known = {one.file: one for one in workspace.spec_files}
     for start in (Path.cwd(), workspace.root):
@@ -128,20 +139,20 @@ def _file(workspace: Workspace, name: str) -> SpecFile:
             and (shown := path.relative_to(workspace.root).as_posix()) in known
         ):
             return known[shown]
-    near = nearest_file(name, known)
+    near = find_nearest_file(name, known)
     help = f"Did you mean '{near}'?" if near else "gangplan list specs names all specs."
     raise UserError(f"{name} is not a spec of the workspace", help)
 
 
-def _seconds(text: str) -> int:
+def _parse_timeout_seconds(text: str) -> int:
     try:
-        return parse_duration(text)
+        return parse_spec_duration(text)
     except DurationError as error:
         raise UserError(f"--timeout: {error.message}", error.help) from error
 
 
 @contextmanager
-def _scratch(keep: bool) -> Iterator[Path]:
+def _create_scratch_folder(keep: bool) -> Iterator[Path]:
     """Yield a folder for the run, which is removed at its end unless it is kept.
 
     A terminal that closes ends the run, too.
@@ -163,4 +174,4 @@ def _scratch(keep: bool) -> Iterator[Path]:
         if keep:
             sys.stderr.write(f"The run's folder is {root}.\n")
         else:
-            remove(root, MARK_FILE)
+            remove_marked_folder(root, MARK_FILE)

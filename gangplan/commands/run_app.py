@@ -7,20 +7,20 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Color, Workspace
+from gangplan.commands.flags import ColorFlag, WorkspaceFlag
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
-Spec = Annotated[
-    str, typer.Argument(help="The spec of the job.", metavar="SPEC", autocompletion=complete.jobs)
+SpecArgument = Annotated[
+    str, typer.Argument(help="The spec of the job.", metavar="SPEC", autocompletion=complete.complete_jobs)
 ]
-Cluster = Annotated[
+ClusterOption = Annotated[
     str | None,
     typer.Option(
         "--cluster",
         help="As on this cluster (default: the first that the job is for).",
         metavar="NAME",
-        autocompletion=complete.clusters,
+        autocompletion=complete.complete_clusters,
     ),
 ]
 Workers = Annotated[
@@ -55,9 +55,9 @@ Keep = Annotated[bool, typer.Option("--keep", help="Keep the scratch folder of t
 
 @app.command()
 def run(
-    spec: Spec,
-    workspace: Workspace = None,
-    cluster: Cluster = None,
+    spec: SpecArgument,
+    workspace: WorkspaceFlag = None,
+    cluster: ClusterOption = None,
     workers: Workers = None,
     ranks: Ranks = None,
     path: Paths = None,
@@ -65,14 +65,14 @@ def run(
     python: Python = None,
     limit: Limit = None,
     keep: Keep = False,
-    color: Color = "auto",
+    color: ColorFlag = "auto",
 ) -> None:
     """Run a small copy of a job on this machine: same command, variables and launch, a few ranks, no
     cluster."""
-    from gangplan.commands.run import Asked
-    from gangplan.commands.run import run as command
+    from gangplan.commands.run import LocalRunFlags
+    from gangplan.commands.run import run_small_copy as command
 
-    asked = Asked(
+    asked = LocalRunFlags(
         spec, cluster or "", workers, ranks, tuple(path or ()), tuple(mount or ()), python, limit, keep, color
     )
     raise typer.Exit(command(asked, workspace))

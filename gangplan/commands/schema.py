@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from gangplan.errors import Exit, UserError
-from gangplan.reference.schemas import editor_schema
+from gangplan.reference.schemas import build_editor_schema
 
 
 def print_schema(kind: str, root: Path | None = None, team: str | None = None) -> Exit:
@@ -16,16 +16,16 @@ def print_schema(kind: str, root: Path | None = None, team: str | None = None) -
 
     Raises UserError for another format with a workspace, and for a team that does not exist.
     """
-    schema = editor_schema(kind)
+    schema = build_editor_schema(kind)
     if root is not None:
-        from gangplan.contents.files import Files
-        from gangplan.contents.team_schema import narrowed
+        from gangplan.contents.files import WorkspaceFiles
+        from gangplan.contents.team_schema import narrow_spec_schema
 
         if kind != "spec":
             raise UserError(
                 f"the schema of '{kind}' is the same in every workspace",
                 "Leave out --workspace and --team.",
             )
-        schema = narrowed(schema, Files(root, (team,) if team else ()))
+        schema = narrow_spec_schema(schema, WorkspaceFiles(root, (team,) if team else ()))
     sys.stdout.write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
     return Exit.CLEAN

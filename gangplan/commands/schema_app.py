@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Workspace
+from gangplan.commands.flags import WorkspaceFlag
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -33,17 +33,17 @@ def schema_print(
         typer.Argument(
             help=f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}.",
             metavar="KIND",
-            autocompletion=complete.words(*_KINDS),
+            autocompletion=complete.build_word_completion(*_KINDS),
         ),
     ],
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     team: Annotated[
         str | None,
         typer.Option(
             "--team",
             help="spec: list the images, claims, clusters, GPU models and more that this team may use.",
             metavar="NAME",
-            autocompletion=complete.teams,
+            autocompletion=complete.complete_teams,
         ),
     ] = None,
 ) -> None:
@@ -52,9 +52,9 @@ def schema_print(
     With --workspace or --team, the schema of specs lists the names that exist there.
     """
     from gangplan.commands.schema import print_schema
-    from gangplan.spec.root import root_of
+    from gangplan.spec.root import locate_workspace_root
 
-    root = root_of(workspace) if workspace is not None or team is not None else None
+    root = locate_workspace_root(workspace) if workspace is not None or team is not None else None
     raise typer.Exit(print_schema(kind, root, team))
 
 
@@ -66,14 +66,14 @@ def schema_import(
             help="Files with CRDs, such as the output of kubectl get crd -o yaml.", metavar="FILE"
         ),
     ],
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
     cluster: Annotated[
         str | None,
         typer.Option(
             "--cluster",
             help="Import for this cluster only (default: all).",
             metavar="NAME",
-            autocompletion=complete.clusters,
+            autocompletion=complete.complete_clusters,
         ),
     ] = None,
 ) -> None:
@@ -82,7 +82,7 @@ def schema_import(
 
     Objects of Trainer, JobSet and Kueue are checked only against the rules.
     """
-    from gangplan.commands.common import request
+    from gangplan.commands.common import build_request
     from gangplan.commands.schema_import import import_crds
 
-    raise typer.Exit(import_crds(request(workspace, None, None, None, "serial", 1), files, cluster))
+    raise typer.Exit(import_crds(build_request(workspace, None, None, None, "serial", 1), files, cluster))

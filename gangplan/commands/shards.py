@@ -10,26 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import __version__
-from gangplan.api.checks import day_of
-from gangplan.commands.common import exit_code, plural
-from gangplan.commands.reports import outputs, publish
-from gangplan.commands.validate import level_of, report_of, validate
+from gangplan.api.checks import resolve_day
+from gangplan.commands.common import choose_exit_code, format_plural
+from gangplan.commands.reports import parse_outputs, publish_reports
+from gangplan.commands.validate import build_report, parse_severity, validate_and_report
 from gangplan.errors import Exit, InternalError, ToolError, UserError
-from gangplan.findings import Finding, in_order
-from gangplan.incremental.program import program
-from gangplan.incremental.store import Store
-from gangplan.pipeline.image_fix import with_image_fixes
-from gangplan.pipeline.render import rendered_aside, save, telling_of
+from gangplan.findings import Finding, sort_findings
+from gangplan.incremental.program import digest_program
+from gangplan.incremental.store import RecordStore
+from gangplan.pipeline.image_fix import add_image_fixes
+from gangplan.pipeline.render import list_telling_files, render_into_temporary_folder, save_results
 from gangplan.pipeline.request import Request, Result, ShardResult
-from gangplan.pipeline.second_opinion import judge_name, second_opinion
-from gangplan.pipeline.seen import looked
-from gangplan.pipeline.shard import Shard, shard_of
-from gangplan.pipeline.told import findings_json, findings_of, told_of
-from gangplan.report.escape import own_line
-from gangplan.report.json import SHAPE
-from gangplan.resolve.tenant_checks import expired_grants
-from gangplan.resolve.waiver_checks import as_of
-from gangplan.tools.kustomize import engine
+from gangplan.pipeline.second_opinion import ask_second_judge, find_judge_name
+from gangplan.pipeline.seen import look_at_workspace
+from gangplan.pipeline.shard import SpecShard, parse_shard
+from gangplan.pipeline.told import dump_findings, load_findings, load_shard_records
+from gangplan.report.escape import escape_own_line
+from gangplan.report.json import FINDINGS_FORMAT_VERSION
+from gangplan.resolve.tenant_checks import check_expired_grants
+from gangplan.resolve.waiver_checks import judge_waived_finding
+from gangplan.tools.kustomize import find_kustomize_engine
 from gangplan.workspace import load_workspace
 
 Facts = Mapping[str, Any]
@@ -56,31 +56,35 @@ def validate_shard(
         raise UserError("--shard divides all specs of a workspace; it cannot be used with some of them", help)
     if more is not None and more != "":
         raise UserError("--shard checks a part, and --base and --fix are for the whole", "Leave --shard out.")
-    shard = shard_of(part)
+    shard = parse_shard(part)
     request = replace(request, shard=shard)
-    wanted = outputs(formats, request.root, colour, is_quiet)
-    level, day, state = level_of(fail_on), day_of(today), _state(request)
-    asked = judge_name()
-    with rendered_aside(replace(request, with_facts=bool(asked)), asked) as (result, folder):
+    wanted = parse_outputs(formats, request.root, colour, is_quiet)
+    level, day, state = parse_severity(fail_on), resolve_day(today), _compute_workspace_state(request)
+    asked = find_judge_name()
+    with render_into_temporary_folder(replace(request, with_facts=bool(asked)), asked) as (result, folder):
         passed_over: list[str] = []
-        judge, opinions = second_opinion(result.workspace, folder, passed_over, telling_of(result))
+        judge, opinions = ask_second_judge(result.workspace, folder, passed_over, list_telling_files(result))
         for sentence in passed_over:
-            wanted.words.write(f"no second opinion: {own_line(sentence)}\n")
+            wanted.words.write(f"no second opinion: {escape_own_line(sentence)}\n")
         engines = ["embedded validator", judge] if judge and not result.has_errors else ["embedded validator"]
         own = [] if result.has_errors else opinions
-        save(result, "" if result.has_errors or opinions else judge)
-        expired = expired_grants(result.workspace, day, ()) if shard.is_first else []
-        judged = [as_of(finding, day) for finding in [*result.findings, *own]]
-        result.findings = with_image_fixes(result.workspace, in_order([*judged, *expired]))
-    facts = _facts(request, result, state, today, judge, opinions)
-    publish(replace(report_of(request, result, engines, level), facts={"shard": facts}), wanted, request.root)
+        save_results(result, "" if result.has_errors or opinions else judge)
+        expired = check_expired_grants(result.workspace, day, ()) if shard.is_first else []
+        judged = [judge_waived_finding(finding, day) for finding in [*result.findings, *own]]
+        result.findings = add_image_fixes(result.workspace, sort_findings([*judged, *expired]))
+    facts = _build_shard_facts(request, result, state, today, judge, opinions)
+    publish_reports(
+        replace(build_report(request, result, engines, level), facts={"shard": facts}), wanted, request.root
+    )
     if result.shard is not None and (wanted.text or not wanted.machine):
-        teams = f"{len(result.shard.teams)} of {plural(len(result.shard.others), 'team')}"
-        wanted.words.write(f"shard {shard} has the specs of {teams}{_elsewhere(shard, result.shard)}\n")
-    return exit_code(result.findings, level)
+        teams = f"{len(result.shard.teams)} of {format_plural(len(result.shard.others), 'team')}"
+        wanted.words.write(
+            f"shard {shard} has the specs of {teams}{_describe_platform_findings(shard, result.shard)}\n"
+        )
+    return choose_exit_code(result.findings, level)
 
 
-def _facts(
+def _build_shard_facts(
     request: Request,
     result: Result,
     state: Mapping[str, str],
@@ -99,25 +103,27 @@ def _facts(
         "state": state,
         "asked": {"clusters": sorted(request.clusters), "keepRuns": request.keep_runs, "today": today or ""},
         "judge": judge,
-        "opinions": findings_json(told, rules),
+        "opinions": dump_findings(told, rules),
         **own.telling.facts(own.secrets),
     }
 
 
-def _elsewhere(shard: Shard, result: ShardResult) -> str:
+def _describe_platform_findings(shard: SpecShard, result: ShardResult) -> str:
     """Return where the other findings are reported."""
     if shard.is_first or not result.elsewhere:
         return ""
-    return f"; shard 1/{shard.of} tells {plural(len(result.elsewhere), 'finding')} about the platform"
+    return f"; shard 1/{shard.of} tells {format_plural(len(result.elsewhere), 'finding')} about the platform"
 
 
-def merge(request: Request, files: Sequence[Path], formats: Sequence[str] | None, colour: str) -> Exit:
+def merge_shard_reports(
+    request: Request, files: Sequence[Path], formats: Sequence[str] | None, colour: str
+) -> Exit:
     """Merge the reports of all shards, and return the exit code of the whole.
 
     Raises UserError if a report is missing, is given twice, or belongs to other files, flags or another
     gangplan.
     """
-    reports = [_read(file) for file in files]
+    reports = [_read_shard_report(file) for file in files]
     shards = [document["shard"] for document in reports]
     try:
         _check_complete(files, shards)
@@ -125,19 +131,19 @@ def merge(request: Request, files: Sequence[Path], formats: Sequence[str] | None
         _check_here(request, shards[0])
         asked = shards[0]["asked"]
         rules = load_workspace(request.root).rulebook.policy
-        told = told_of(request.root, shards, rules)
+        told = load_shard_records(request.root, shards, rules)
         told.judge = str(shards[0]["judge"])
-        told.opinions = [one for shard in shards for one in findings_of(shard["opinions"], rules)]
+        told.opinions = [one for shard in shards for one in load_findings(shard["opinions"], rules)]
         request = replace(
             request, clusters=tuple(asked["clusters"]), keep_runs=bool(asked["keepRuns"]), told=told
         )
         level = str(reports[0]["failOn"])
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, ZeroDivisionError):
         raise UserError("a report of a shard is damaged", _WRITE) from None
-    return validate(request, formats, level, asked["today"] or None, None, colour)
+    return validate_and_report(request, formats, level, asked["today"] or None, None, colour)
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read_shard_report(file: Path) -> dict[str, Any]:
     """Read the report of a shard. Raises UserError."""
     try:
         document = json.loads(file.read_bytes())
@@ -145,7 +151,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise UserError(f"{file} cannot be read: {bad.strerror}", _WRITE) from None
     except (ValueError, RecursionError):
         raise UserError(f"{file} is not a JSON report", _WRITE) from None
-    if not isinstance(document, dict) or document.get("version") != SHAPE:
+    if not isinstance(document, dict) or document.get("version") != FINDINGS_FORMAT_VERSION:
         raise UserError(f"{file} is not a JSON report of this version of gangplan", _WRITE)
     if not isinstance(document.get("shard"), dict):
         raise UserError(f"{file} is not the report of a shard", _WRITE)
@@ -179,7 +185,7 @@ def _check_same(files: Sequence[Path], reports: Sequence[Facts]) -> None:
     for file, report in zip(files, reports, strict=True):
         own = report["shard"]
         if own["state"] != first["state"]:
-            raise _other(f"{file} and {files[0]}", own["state"], first["state"])
+            raise _build_shard_mismatch_error(f"{file} and {files[0]}", own["state"], first["state"])
         if own["asked"] != first["asked"] or report["failOn"] != reports[0]["failOn"]:
             help = "Give every shard the same --cluster, --keep-runs, --today and --fail-on."
             raise UserError(f"{file} and {files[0]} were asked with different flags", help)
@@ -191,12 +197,14 @@ def _check_same(files: Sequence[Path], reports: Sequence[Facts]) -> None:
 
 def _check_here(request: Request, shard: Facts) -> None:
     """Raise UserError if the workspace is not the one of the shards, or gangplan is another version."""
-    here = _state(request) | {"overlays": shard["state"]["overlays"]}  # the whole may need none
+    here = _compute_workspace_state(request) | {
+        "overlays": shard["state"]["overlays"]
+    }  # the whole may need none
     if here != shard["state"]:
-        raise _other("the shards and this workspace", shard["state"], here)
+        raise _build_shard_mismatch_error("the shards and this workspace", shard["state"], here)
 
 
-def _other(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> UserError:
+def _build_shard_mismatch_error(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> UserError:
     if one["gangplan"] != two["gangplan"]:
         versions = f"{one['gangplan']} and {two['gangplan']}"
         return UserError(f"{what} differ: gangplan {versions}", "Use one version of gangplan everywhere.")
@@ -212,18 +220,18 @@ def _other(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> UserErr
     return UserError(f"{what} differ: the files of the workspace are not the same", help)
 
 
-def _state(request: Request) -> dict[str, str]:
+def _compute_workspace_state(request: Request) -> dict[str, str]:
     """Return everything that results depend on, as words and digests. Raises ToolError."""
-    store = Store(str(request.root))
-    seen = request.looked or looked(request.root, store)
+    store = RecordStore(str(request.root))
+    seen = request.looked or look_at_workspace(request.root, store)
     if seen is None:
         raise ToolError("the workspace cannot be read", "Check who may read its files.")
     if not request.uses_cache:
         store.folder = None
-    builder = engine()
+    builder = find_kustomize_engine()
     return {
         "gangplan": __version__,
-        "program": program(store),
+        "program": digest_program(store),
         "overlays": builder.label if builder else "",
         "workspace": seen.digest,
     }

@@ -9,31 +9,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gangplan.commands.absent import no_cluster
-from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.absent import build_missing_cluster_error
+from gangplan.commands.common import choose_exit_code, print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.kueue.model import Workload
+from gangplan.kueue.model import KueueWorkload
 from gangplan.objects import Body
 from gangplan.pipeline import worker
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.standing import built_world
+from gangplan.pipeline.standing import build_previewed_world
 from gangplan.records import dataclass
-from gangplan.report.simulate import simulate_document, simulate_text
+from gangplan.report.simulate import build_simulate_document, render_simulate_text
 from gangplan.resolve.platform import resolve_platform
-from gangplan.simulate import run_of, simulate
+from gangplan.simulate import read_workload, simulate_runs
 from gangplan.simulate.day import (
     ARRIVALS_HELP,
     DURATIONS_HELP,
     arrivals_of,
-    check_used,
+    check_lines_used,
+    choose_line_name,
     duration_of,
     read_lines,
-    sweep_line,
 )
 from gangplan.simulate.outcome import SimulationOutcome, outcome_of
 from gangplan.source import load_objects
-from gangplan.validate.kueue.members import setup_of
+from gangplan.validate.kueue.members import read_quota_setup
 from gangplan.validate.world import World
 from gangplan.workspace import Workspace, load_workspace
 
@@ -59,36 +59,38 @@ def run_simulation(request: Request, options: SimulateOptions) -> Exit:
     if options.format not in ("text", "json"):
         raise UserError(f"there is no format '{options.format}'", "Formats: text, json.")
     workspace = load_workspace(request.root)
-    cluster = _cluster(workspace, request)
-    result = preview(replace(request, is_brief=True), workspace)
+    cluster = _choose_simulated_cluster(workspace, request)
+    result = preview_render(replace(request, is_brief=True), workspace)
     if result.has_errors:
         print_findings(result.findings)
-        return exit_code(result.findings)
-    world = built_world(request, cluster, result)
-    runs, never = queued(world, result, *_lines(result, options), options.seed)
+        return choose_exit_code(result.findings)
+    world = build_previewed_world(request, cluster, result)
+    runs, never = build_queued_runs(
+        world, result, *_read_durations_and_arrivals(result, options), options.seed
+    )
     if not runs and not never:
         raise UserError(f"nothing to simulate: no run of {cluster} waits in a queue of Kueue")
-    setup = setup_of(world)
-    engine = simulate(setup, runs)
+    setup = read_quota_setup(world)
+    engine = simulate_runs(setup, runs)
     outcome = outcome_of(engine, runs)
-    walls = _without_borrowing(world, runs)
+    walls = _simulate_without_borrowing(world, runs)
     if options.format == "json":
-        document = simulate_document(cluster, outcome, walls, never, engine.events)
+        document = build_simulate_document(cluster, outcome, walls, never, engine.events)
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        sys.stdout.write(simulate_text(cluster, outcome, walls, never))
+        sys.stdout.write(render_simulate_text(cluster, outcome, walls, never))
     return Exit.CLEAN
 
 
-def _without_borrowing(world: World, runs: list[Workload]) -> SimulationOutcome | None:
+def _simulate_without_borrowing(world: World, runs: list[KueueWorkload]) -> SimulationOutcome | None:
     """Simulate the same runs without borrowing; None for queues without a cohort."""
-    setup = setup_of(world)
+    setup = read_quota_setup(world)
     if not any(queue.parent for queue in setup.queues):
         return None
-    return outcome_of(simulate(setup.without_borrowing(), runs), runs)
+    return outcome_of(simulate_runs(setup.without_borrowing(), runs), runs)
 
 
-def _cluster(workspace: Workspace, request: Request) -> str:
+def _choose_simulated_cluster(workspace: Workspace, request: Request) -> str:
     if len(request.clusters) != 1:
         if len(workspace.clusters) == 1:
             return next(iter(workspace.clusters))
@@ -98,47 +100,49 @@ def _cluster(workspace: Workspace, request: Request) -> str:
         )
     name = request.clusters[0]
     if name not in workspace.clusters:
-        raise no_cluster(name, workspace)
+        raise build_missing_cluster_error(name, workspace)
     if resolve_platform(workspace.clusters[name]).kueue is None:
         raise UserError(f"nothing to simulate: Kueue does not run on {name}", "Name another cluster.")
     return name
 
 
-def _lines(result: Result, options: SimulateOptions) -> tuple[Lines, Lines | None]:
+def _read_durations_and_arrivals(result: Result, options: SimulateOptions) -> tuple[Lines, Lines | None]:
     """Return the durations and arrivals in the files. Raises UserError for jobs that do not exist."""
-    active = [run.unit.job for run in _active(result)]
+    active = [run.unit.job for run in _list_active_runs(result)]
     names = sorted({f"{job.team}/{job.trial.sweep}" for job in active if job.trial})
     names += [f"{job.team}/{job.name}" for job in active]
     durations = read_lines(options.durations, DURATIONS_HELP) if options.durations else {}
     arrivals = read_lines(options.arrivals, ARRIVALS_HELP) if options.arrivals else None
     for lines, path in ((durations, options.durations), (arrivals, options.arrivals)):
         if lines and path:
-            check_used(lines, names, path)
+            check_lines_used(lines, names, path)
     return durations, arrivals
 
 
-def queued(
+def build_queued_runs(
     world: World, result: Result, durations: Lines, arrivals: Lines | None = None, seed: int = 0
-) -> tuple[list[Workload], list[str]]:
+) -> tuple[list[KueueWorkload], list[str]]:
     """Return the runs, as often as they arrive, and the jobs that can never be admitted."""
-    planned = {f"{run.unit.job.team}/{run.unit.job.name}": run for run in _active(result)}
+    planned = {f"{run.unit.job.team}/{run.unit.job.name}": run for run in _list_active_runs(result)}
     planned_at = {one.path: one for one in result.runs}
-    asked: dict[str, Workload | None] = {}  # by file; trials that are alike ask for the same
+    asked: dict[str, KueueWorkload | None] = {}  # by file; trials that are alike ask for the same
     runs, never = [], []
-    later = _later(planned, durations)
+    later = _compute_arrival_delays(planned, durations)
     for name, one in sorted(planned.items()):
         job = one.unit.job
-        known = sweep_line(durations, name, f"{job.team}/{job.trial.sweep}") if job.trial else name
+        known = choose_line_name(durations, name, f"{job.team}/{job.trial.sweep}") if job.trial else name
         lasts = duration_of(durations, known, job.timeout_s)
         path = one.alike or one.path
         if path not in asked:
-            asked[path] = run_of(world, _bodies(result, planned_at[path]), name, team=job.team)
+            asked[path] = read_workload(
+                world, _load_run_objects(result, planned_at[path]), name, team=job.team
+            )
         run = asked[path]
         if run is None or run.is_hopeless:
             never.append(name)
         if run is None:
             continue
-        comes = sweep_line(arrivals, name, f"{job.team}/{job.trial.sweep}") if job.trial else name
+        comes = choose_line_name(arrivals, name, f"{job.team}/{job.trial.sweep}") if job.trial else name
         for number, arrival in enumerate(arrivals_of(arrivals, comes, seed)):
             title = name if not number else f"{name}#{number + 1}"
             came = arrival + later.get(name, 0.0)
@@ -146,21 +150,21 @@ def queued(
     return sorted(runs, key=lambda run: (run.arrival, run.name)), never
 
 
-def _bodies(result: Result, run: worker.PlannedRun) -> list[Body]:
+def _load_run_objects(result: Result, run: worker.PlannedRun) -> list[Body]:
     """Return the objects of a run."""
     bodies = list(load_objects(result.texts[run.path]))
     if run.unit.job.after is None:
         return bodies
-    from gangplan.generators.schedules import unscheduled  # Git has a template of it
+    from gangplan.generators.schedules import unwrap_scheduled_run  # Git has a template of it
 
-    return unscheduled(bodies)
+    return unwrap_scheduled_run(bodies)
 
 
-def _later(planned: Mapping[str, worker.PlannedRun], durations: Lines) -> dict[str, float]:
+def _compute_arrival_delays(planned: Mapping[str, worker.PlannedRun], durations: Lines) -> dict[str, float]:
     """Return how much later runs arrive that come after others; few workspaces have any."""
     if not any(one.unit.job.after for one in planned.values()):
         return {}
-    from gangplan.simulate.after import offsets
+    from gangplan.simulate.after import compute_arrival_offsets
 
     jobs = {name: one.unit.job for name, one in planned.items()}
     earlier = {name: {one.file for one in job.after.jobs} for name, job in jobs.items() if job.after}
@@ -168,8 +172,8 @@ def _later(planned: Mapping[str, worker.PlannedRun], durations: Lines) -> dict[s
         name: [other for other, job in jobs.items() if job.source in files] for name, files in earlier.items()
     }
     lasts = {name: float(duration_of(durations, name, job.timeout_s)) for name, job in jobs.items()}
-    return offsets(after, lasts)
+    return compute_arrival_offsets(after, lasts)
 
 
-def _active(result: Result) -> list[worker.PlannedRun]:
+def _list_active_runs(result: Result) -> list[worker.PlannedRun]:
     return [run for run in result.runs if run.unit.job.is_active]

@@ -7,17 +7,24 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands.flags import Clusters, EngineName, Jobs, Specs, Teams, Workspace
+from gangplan.commands.flags import (
+    ClustersFlag,
+    EngineFlag,
+    JobsFlag,
+    SpecsArgument,
+    TeamsFlag,
+    WorkspaceFlag,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def simulate(
-    specs: Specs = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    specs: SpecsArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     durations: Annotated[
         Path | None,
         typer.Option(
@@ -30,16 +37,16 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed for random arrivals.", metavar="N")] = 1,
     format: Annotated[str, typer.Option("--format", help="text or json.", metavar="NAME")] = "text",
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Simulate the queues of a cluster: waits, preemptions and utilisation over time, per team."""
-    from gangplan.commands.common import request
+    from gangplan.commands.common import build_request
     from gangplan.commands.simulate import SimulateOptions, run_simulation
 
     raise typer.Exit(
         run_simulation(
-            request(workspace, cluster, team, specs, engine, jobs),
+            build_request(workspace, cluster, team, specs, engine, jobs),
             SimulateOptions(durations, arrivals, seed, format),
         )
     )

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from gangplan.emit import FileOutcome
 from gangplan.errors import UserError
-from gangplan.findings import in_order
+from gangplan.findings import sort_findings
 from gangplan.pipeline.request import Request, Result
 from gangplan.workspace import RENDERED
 
 if TYPE_CHECKING:
-    from gangplan.pipeline.base import Tree
+    from gangplan.pipeline.base import TextsByPath
 
 
 def check_base(request: Request, base: str | None) -> None:
@@ -27,26 +27,26 @@ def check_base(request: Request, base: str | None) -> None:
         raise UserError("--base compares whole clusters", "Leave --team and the names of files out.")
 
 
-def add_since(request: Request, result: Result, base: str, today: Tree) -> None:
+def add_since_findings(request: Request, result: Result, base: str, today: TextsByPath) -> None:
     """Add the findings between a revision and a tree to those of a result."""
-    from gangplan.pipeline.base import findings_since
-    from gangplan.provenance.lines import located
-    from gangplan.review.fields import with_causes
+    from gangplan.pipeline.base import check_changes_since
+    from gangplan.provenance.lines import locate_findings
+    from gangplan.review.fields import add_changed_fields
 
     workspace = result.workspace
-    found = located(workspace, request, findings_since(workspace, base, today, request.clusters))
-    found = with_causes(workspace, base, found)
-    result.findings = in_order([*result.findings, *found])
+    found = locate_findings(workspace, request, check_changes_since(workspace, base, today, request.clusters))
+    found = add_changed_fields(workspace, base, found)
+    result.findings = sort_findings([*result.findings, *found])
 
 
-def rendered_tree(folder: Path) -> Tree:
+def rendered_tree(folder: Path) -> TextsByPath:
     """Return the tree in a folder."""
-    from gangplan.pipeline.base import tree_of
+    from gangplan.pipeline.base import read_rendered_texts
 
-    return tree_of(folder)
+    return read_rendered_texts(folder)
 
 
-def tree_aside(request: Request, result: Result, folder: Path) -> Tree:
+def build_tree_from_folder(request: Request, result: Result, folder: Path) -> TextsByPath:
     """Return the tree as it was rendered to `folder`, which has what differs; the rest is in rendered/."""
     places = {True: request.root / RENDERED, False: folder}
     return {
@@ -57,7 +57,7 @@ def tree_aside(request: Request, result: Result, folder: Path) -> Tree:
     }
 
 
-def checked_tree(request: Request, result: Result) -> Tree:
+def build_checked_tree(request: Request, result: Result) -> TextsByPath:
     """Return the tree as a render would leave it, after `render --check`: the existing files with the
     changes."""
     tree = {**rendered_tree(request.root / RENDERED), **result.texts}

@@ -10,36 +10,36 @@ import typer
 
 from gangplan.commands import complete
 from gangplan.commands.flags import (
-    Asked,
-    Base,
-    Clusters,
-    Color,
-    Context,
-    DryRun,
-    EngineName,
-    FailOn,
-    Fix,
-    FixPlatform,
-    Formats,
-    Jobs,
-    KeepRuns,
-    Kubeconfig,
-    Limit,
-    NamesFiles,
-    NoCache,
-    Quiet,
-    ReviewFormat,
-    Server,
-    Shard,
-    Since,
-    Snapshots,
-    Specs,
-    Teams,
-    Timeout,
-    Today,
-    Verbose,
-    WholeAlone,
-    Workspace,
+    ClustersFlag,
+    ColorFlag,
+    ContextFlag,
+    DryRunFlag,
+    EngineFlag,
+    FailOnFlag,
+    FixFlag,
+    FixPlatformFlag,
+    FormatsFlag,
+    JobsFlag,
+    KeepRunsFlag,
+    KubeconfigFlag,
+    LimitFlag,
+    NamesFilesFlag,
+    NoCacheFlag,
+    PlaceArgument,
+    QuietFlag,
+    RefusedShardFlag,
+    ReviewFormatFlag,
+    ServerFlag,
+    ShardFlag,
+    SinceFlag,
+    SnapshotsFlag,
+    SpecsArgument,
+    SyncBaseFlag,
+    TeamsFlag,
+    TimeoutFlag,
+    TodayFlag,
+    VerboseFlag,
+    WorkspaceFlag,
 )
 from gangplan.errors import UserError
 
@@ -57,10 +57,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 @app.command()
 def render(
     context: typer.Context,
-    specs: Specs = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    specs: SpecsArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Write nothing; if rendered/ is stale, show the difference and exit 1."),
@@ -74,24 +74,24 @@ def render(
             metavar="DIR|-",
         ),
     ] = None,
-    keep_runs: KeepRuns = False,
-    formats: Formats = None,
-    color: Color = "auto",
-    quiet: Quiet = False,
-    verbose: NamesFiles = False,
-    base: Base = None,
-    _shard: WholeAlone = None,
-    no_cache: NoCache = False,
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    keep_runs: KeepRunsFlag = False,
+    formats: FormatsFlag = None,
+    color: ColorFlag = "auto",
+    quiet: QuietFlag = False,
+    verbose: NamesFilesFlag = False,
+    base: SyncBaseFlag = None,
+    _shard: RefusedShardFlag = None,
+    no_cache: NoCacheFlag = False,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Expand specs, apply overlays, check schemas, and write rendered/."""
-    from gangplan.commands.common import request
-    from gangplan.commands.progress import progress
-    from gangplan.commands.render import render as command
+    from gangplan.commands.common import build_request
+    from gangplan.commands.progress import show_progress
+    from gangplan.commands.render import render_or_compare as command
 
-    asked = request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
-    with progress() as tick:
+    asked = build_request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
+    with show_progress() as tick:
         asked = replace(asked, looked=context.obj, progress=tick)
         raise typer.Exit(command(asked, check, output, base, formats, color, quiet, verbose))
 
@@ -99,42 +99,42 @@ def render(
 @app.command()
 def validate(
     context: typer.Context,
-    specs: Specs = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
-    formats: Formats = None,
-    color: Color = "auto",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    fail_on: FailOn = "error",
-    today: Today = None,
-    base: Base = None,
-    fix: Fix = False,
-    dry_run: DryRun = False,
-    fix_platform: FixPlatform = False,
-    keep_runs: KeepRuns = False,
-    snapshot: Snapshots = None,
-    server: Server = False,
-    context_name: Context = None,
-    kubeconfig: Kubeconfig = None,
-    timeout: Timeout = 30.0,
-    shard: Shard = None,
-    no_cache: NoCache = False,
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    specs: SpecsArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
+    formats: FormatsFlag = None,
+    color: ColorFlag = "auto",
+    quiet: QuietFlag = False,
+    verbose: VerboseFlag = False,
+    fail_on: FailOnFlag = "error",
+    today: TodayFlag = None,
+    base: SyncBaseFlag = None,
+    fix: FixFlag = False,
+    dry_run: DryRunFlag = False,
+    fix_platform: FixPlatformFlag = False,
+    keep_runs: KeepRunsFlag = False,
+    snapshot: SnapshotsFlag = None,
+    server: ServerFlag = False,
+    context_name: ContextFlag = None,
+    kubeconfig: KubeconfigFlag = None,
+    timeout: TimeoutFlag = 30.0,
+    shard: ShardFlag = None,
+    no_cache: NoCacheFlag = False,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Check specs and everything that they expand to; changes no file of yours without --fix."""
-    from gangplan.commands.common import request
-    from gangplan.commands.connecting import observing_of
-    from gangplan.commands.fix import fixing
-    from gangplan.commands.progress import progress
-    from gangplan.commands.validate import validate as command
+    from gangplan.commands.common import build_request
+    from gangplan.commands.connecting import build_observing
+    from gangplan.commands.fix import parse_fix_flags
+    from gangplan.commands.progress import show_progress
+    from gangplan.commands.validate import validate_and_report as command
 
-    fixes = fixing(fix, dry_run, fix_platform)
-    observing = observing_of(snapshot, server, context_name, kubeconfig, timeout)
-    asked = request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
-    with progress() as tick:
+    fixes = parse_fix_flags(fix, dry_run, fix_platform)
+    observing = build_observing(snapshot, server, context_name, kubeconfig, timeout)
+    asked = build_request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
+    with show_progress() as tick:
         asked = replace(asked, looked=context.obj, progress=tick)
         if shard is not None:
             from gangplan.commands.shards import validate_shard
@@ -147,14 +147,14 @@ def validate(
 
 @app.command()
 def plan(
-    specs: Specs = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
-    base: Since = None,
-    format: ReviewFormat = "text",
-    limit: Limit = None,
-    today: Today = None,
+    specs: SpecsArgument = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
+    base: SinceFlag = None,
+    format: ReviewFormatFlag = "text",
+    limit: LimitFlag = None,
+    today: TodayFlag = None,
     network: Annotated[
         bool,
         typer.Option("--network", help="Show a table of each run's network connections instead."),
@@ -178,23 +178,23 @@ def plan(
             metavar="FILE",
         ),
     ] = None,
-    no_cache: NoCache = False,
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    no_cache: NoCacheFlag = False,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Show what each spec becomes on each cluster: pods, ranks, slots, resources and the final command."""
-    from gangplan.commands.common import request
+    from gangplan.commands.common import build_request
     from gangplan.commands.plan import plan as command
-    from gangplan.commands.progress import progress
+    from gangplan.commands.progress import show_progress
 
-    asked = request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
-    with progress() as tick:
+    asked = build_request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
+    with show_progress() as tick:
         asked = replace(asked, with_flows=network, progress=tick)
         if base is not None:
-            from gangplan.commands.review import ReviewFlags, plan_since
+            from gangplan.commands.review import ReviewFlags, print_plan_since
 
             refuse_with_base(cluster, usage, network=network, hostfile=hostfile, script=script)
-            raise typer.Exit(plan_since(asked, ReviewFlags(base, format, limit, today)))
+            raise typer.Exit(print_plan_since(asked, ReviewFlags(base, format, limit, today)))
         if limit is not None:
             raise UserError("--limit is for what changed", "Add --base REF.")
         raise typer.Exit(command(asked, format, usage, today, hostfile, script))
@@ -210,39 +210,39 @@ def diff(
             metavar="REF",
         ),
     ],
-    specs: Specs = None,
-    workspace: Workspace = None,
-    team: Teams = None,
-    format: ReviewFormat = "text",
-    limit: Limit = None,
+    specs: SpecsArgument = None,
+    workspace: WorkspaceFlag = None,
+    team: TeamsFlag = None,
+    format: ReviewFormatFlag = "text",
+    limit: LimitFlag = None,
     raw: Annotated[bool, typer.Option("--raw", help="Print the lines of rendered/ that differ.")] = False,
-    today: Today = None,
-    no_cache: NoCache = False,
-    engine: EngineName = "auto",
-    jobs: Jobs = 0,
+    today: TodayFlag = None,
+    no_cache: NoCacheFlag = False,
+    engine: EngineFlag = "auto",
+    jobs: JobsFlag = 0,
 ) -> None:
     """Show which objects changed since a Git revision, by meaning: image, resources, quota, network, ..."""
-    from gangplan.commands.common import request
-    from gangplan.commands.progress import progress
-    from gangplan.commands.review import ReviewFlags, diff_since
+    from gangplan.commands.common import build_request
+    from gangplan.commands.progress import show_progress
+    from gangplan.commands.review import ReviewFlags, print_diff_since
 
-    asked = request(workspace, None, team, specs, engine, jobs, uses_cache=not no_cache)
-    with progress() as tick:
+    asked = build_request(workspace, None, team, specs, engine, jobs, uses_cache=not no_cache)
+    with show_progress() as tick:
         asked = replace(asked, progress=tick)
-        raise typer.Exit(diff_since(asked, ReviewFlags(base, format, limit, today), raw))
+        raise typer.Exit(print_diff_since(asked, ReviewFlags(base, format, limit, today), raw))
 
 
 @app.command()
 def why(
-    what: Asked,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
+    what: PlaceArgument,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
 ) -> None:
     """Show where values of a job come from, what produced a rendered line, or what a source line became."""
-    from gangplan.commands.common import request
+    from gangplan.commands.common import build_request
     from gangplan.commands.why import why as command
 
-    raise typer.Exit(command(request(workspace, cluster, None, None, "serial", 1), what))
+    raise typer.Exit(command(build_request(workspace, cluster, None, None, "serial", 1), what))
 
 
 @app.command()
@@ -252,7 +252,7 @@ def explain(
         typer.Argument(
             help="A rule, a field such as workers, a kind of file, a policy pack, or the word template.",
             metavar="NAME",
-            autocompletion=complete.pages,
+            autocompletion=complete.complete_pages,
         ),
     ] = None,
     template: Annotated[
@@ -260,10 +260,10 @@ def explain(
         typer.Argument(
             help="After the word template: its name, and a version (horovod-large@2).",
             metavar="TEMPLATE",
-            autocompletion=complete.column("templates", "template"),
+            autocompletion=complete.build_column_completion("templates", "template"),
         ),
     ] = None,
-    workspace: Workspace = None,
+    workspace: WorkspaceFlag = None,
 ) -> None:
     """Explain a rule and how to follow it, or a field, kind, pack or template; list all rules without
     NAME."""
@@ -271,7 +271,7 @@ def explain(
         from gangplan.commands.explain_template import explain_template
 
         raise typer.Exit(explain_template(str(name), template, workspace))
-    from gangplan.commands.explain import explain as command
+    from gangplan.commands.explain import explain_name as command
 
     raise typer.Exit(command(name, workspace))
 

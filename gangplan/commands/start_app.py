@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gangplan.commands import complete
-from gangplan.commands.flags import Clusters, Quiet, Teams, Workspace
+from gangplan.commands.flags import ClustersFlag, QuietFlag, TeamsFlag, WorkspaceFlag
 from gangplan.errors import UserError
 
 # What `list` shows, in this order (commands/listing.py; a test compares them).
@@ -37,7 +37,7 @@ Sync = Annotated[
         "--sync",
         help="What applies rendered/: argocd, flux, tekton or none.",
         metavar="NAME",
-        autocompletion=complete.words("argocd", "flux", "tekton", "none"),
+        autocompletion=complete.build_word_completion("argocd", "flux", "tekton", "none"),
     ),
 ]
 Accelerator = Annotated[
@@ -102,18 +102,18 @@ def init(
     from_cluster: FromCluster = False,
     context: Context = None,
     kubeconfig: Kubeconfig = None,
-    quiet: Quiet = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Create a new workspace: specs, cluster, images, CI, sync manifests, editor settings; overwrite
     nothing."""
-    from gangplan.commands.connecting import Asked
-    from gangplan.commands.init import init as command
-    from gangplan.commands.init_flags import Wanted
+    from gangplan.commands.connecting import ConnectionFlags
+    from gangplan.commands.init import init_workspace as command
+    from gangplan.commands.init_flags import InitFlags
 
     if not from_cluster and (context or kubeconfig):
         raise UserError("--context and --kubeconfig are for --from-cluster", "Add it, or leave them out.")
-    asked = Asked(context, kubeconfig) if from_cluster else None
-    wanted = Wanted(forge, sync, team, cluster, repo, branch, sample, keep, quiet, accelerator, asked)
+    asked = ConnectionFlags(context, kubeconfig) if from_cluster else None
+    wanted = InitFlags(forge, sync, team, cluster, repo, branch, sample, keep, quiet, accelerator, asked)
     raise typer.Exit(command(folder, wanted))
 
 
@@ -124,16 +124,16 @@ def list_command(
         typer.Argument(
             help="specs, runs, templates, images, claims, secrets, pools, queues, endpoints, limits, teams, clusters or policies (default: how many of each; with one --team, all that it may use).",
             metavar="WHAT",
-            autocompletion=complete.words(*LISTS),
+            autocompletion=complete.build_word_completion(*LISTS),
         ),
     ] = None,
-    workspace: Workspace = None,
-    cluster: Clusters = None,
-    team: Teams = None,
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    team: TeamsFlag = None,
     format: Annotated[str, typer.Option("--format", help="table or json.", metavar="NAME")] = "table",
 ) -> None:
     """Show what the workspace has; with --team, what the team may use."""
-    from gangplan.commands.listing import show
-    from gangplan.spec.root import root_of
+    from gangplan.commands.listing import print_listing
+    from gangplan.spec.root import locate_workspace_root
 
-    raise typer.Exit(show(root_of(workspace), what, team or (), cluster or (), format))
+    raise typer.Exit(print_listing(locate_workspace_root(workspace), what, team or (), cluster or (), format))

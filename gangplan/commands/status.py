@@ -8,17 +8,17 @@ import sys
 from collections.abc import Sequence
 
 from gangplan import clock
-from gangplan.commands.absent import no_cluster, no_team
+from gangplan.commands.absent import build_missing_cluster_error, build_missing_team_error
 from gangplan.commands.common import print_findings
-from gangplan.commands.connecting import Asked, connected
-from gangplan.commands.fatal import fatal
-from gangplan.commands.listing import table
+from gangplan.commands.connecting import ConnectionFlags, connect_with_flags
+from gangplan.commands.fatal import print_fatal
+from gangplan.commands.listing import format_table
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.findings import in_order
-from gangplan.live.rendered import runs_in_git
+from gangplan.findings import sort_findings
+from gangplan.live.rendered import find_runs_in_git
 from gangplan.live.rights import Right
-from gangplan.live.runs import RunRow, rights_of, runs_of
-from gangplan.model.support import KUEUE
+from gangplan.live.runs import RunRow, join_runs, list_run_rights
+from gangplan.model.support import KUEUE_LINES
 from gangplan.pipeline.request import Request
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rules.model import Severity
@@ -29,7 +29,7 @@ _LONGEST_NAME = 63  # the names of a run, a team and a cluster are shown in full
 _FORMATS = ("table", "json")
 
 
-def status(request: Request, asked: Asked, format: str) -> Exit:
+def print_status(request: Request, asked: ConnectionFlags, format: str) -> Exit:
     """Print the runs of teams on their clusters, joined with those in Git. Raises UserError and ToolError.
 
     A cluster that cannot be reached is reported; the others are shown, and the exit code is 3.
@@ -39,46 +39,48 @@ def status(request: Request, asked: Asked, format: str) -> Exit:
     workspace = load_workspace(request.root)
     wrong = [finding for finding in workspace.findings if finding.severity is Severity.ERROR]
     if wrong:
-        print_findings(in_order(wrong))
+        print_findings(sort_findings(wrong))
         return Exit.INPUT
-    clusters = clusters_of(workspace, request)
+    clusters = select_clusters(workspace, request)
     if asked.context is not None and len(clusters) > 1:
         raise UserError("--context is of one cluster, but there are several", "Name it with --cluster NAME.")
     rows: list[RunRow] = []
     stops: list[ToolError] = []
     for cluster in clusters:
         try:
-            rows += _on(workspace, request, cluster, asked)
+            rows += _list_cluster_run_rows(workspace, request, cluster, asked)
         except ToolError as stop:
             if len(clusters) == 1:
                 raise
             stops.append(stop)
-            fatal(ToolError(f"{cluster.name}: {stop.message}", stop.help))
+            print_fatal(ToolError(f"{cluster.name}: {stop.message}", stop.help))
     if format == "json":
-        document = {"version": 1, "runs": [_facts(row) for row in rows], "unread": len(stops)}
+        document = {"version": 1, "runs": [_build_status_facts(row) for row in rows], "unread": len(stops)}
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     elif rows:
-        now = datetime.datetime.fromtimestamp(clock.now(), datetime.UTC)
-        sys.stdout.write(table([_cells(row, now) for row in rows], widest=_LONGEST_NAME))
+        now = datetime.datetime.fromtimestamp(clock.read_unix_time(), datetime.UTC)
+        sys.stdout.write(format_table([_build_status_cells(row, now) for row in rows], widest=_LONGEST_NAME))
     elif not stops:
         sys.stderr.write("there are no runs, neither on the cluster nor in rendered/\n")
     return Exit.ENVIRONMENT if stops else Exit.CLEAN
 
 
-def clusters_of(workspace: Workspace, request: Request) -> list[ClusterFile]:
+def select_clusters(workspace: Workspace, request: Request) -> list[ClusterFile]:
     """Return the requested clusters, those of the requested teams, or all. Raises UserError."""
     for name in request.clusters:
         if name not in workspace.clusters:
-            raise no_cluster(name, workspace)
+            raise build_missing_cluster_error(name, workspace)
     for name in request.teams:
         if name not in workspace.teams:
-            raise no_team(name, workspace)
+            raise build_missing_team_error(name, workspace)
     names = request.clusters or tuple(workspace.clusters)
     found = [workspace.clusters[name] for name in names]
-    return [one for one in found if request.clusters or set(_teams(workspace, one, request.teams))]
+    return [
+        one for one in found if request.clusters or set(_list_cluster_teams(workspace, one, request.teams))
+    ]
 
 
-def _teams(workspace: Workspace, cluster: ClusterFile, named: Sequence[str]) -> list[str]:
+def _list_cluster_teams(workspace: Workspace, cluster: ClusterFile, named: Sequence[str]) -> list[str]:
     return [
         name
         for name, team in workspace.teams.items()
@@ -87,25 +89,27 @@ def _teams(workspace: Workspace, cluster: ClusterFile, named: Sequence[str]) -> 
     ]
 
 
-def _on(workspace: Workspace, request: Request, cluster: ClusterFile, asked: Asked) -> list[RunRow]:
-    teams = _teams(workspace, cluster, request.teams)
+def _list_cluster_run_rows(
+    workspace: Workspace, request: Request, cluster: ClusterFile, asked: ConnectionFlags
+) -> list[RunRow]:
+    teams = _list_cluster_teams(workspace, cluster, request.teams)
     homes = {name: namespace_of(cluster.spec, name, workspace.teams[name].spec) for name in teams}
     platform = resolve_platform(cluster)
-    line = KUEUE.get(platform.kueue.line) if platform.kueue else None
+    line = KUEUE_LINES.get(platform.kueue.line) if platform.kueue else None
     spaces = sorted(set(homes.values())) if request.teams else [""]
     needs = tuple(
         Right(one.group, one.resource, one.verb, space)
         for space in spaces
-        for one in rights_of(platform.backends)
+        for one in list_run_rights(platform.backends)
     )
-    access = connected(cluster, asked, "status", needs)
-    in_git = runs_in_git(request.root, [cluster.name], request.teams)
+    access = connect_with_flags(cluster, asked, "status", needs)
+    in_git = find_runs_in_git(request.root, [cluster.name], request.teams)
     api = line.api_version if line else ""
     every = not request.teams
-    return runs_of(access, cluster.name, homes, in_git, api, is_all=every, made=platform.backends)
+    return join_runs(access, cluster.name, homes, in_git, api, is_all=every, made=platform.backends)
 
 
-def _facts(row: RunRow) -> dict[str, object]:
+def _build_status_facts(row: RunRow) -> dict[str, object]:
     return {
         "run": row.name,
         "team": row.team,
@@ -120,7 +124,7 @@ def _facts(row: RunRow) -> dict[str, object]:
     }
 
 
-def _cells(row: RunRow, now: datetime.datetime) -> dict[str, object]:
+def _build_status_cells(row: RunRow, now: datetime.datetime) -> dict[str, object]:
     return {
         "run": row.name,
         "team": row.team,

@@ -47,18 +47,18 @@ class _Patient(io.FileIO):
 
 
 # A function that gets everything written to a stream: its descriptor, and the bytes.
-Listener = Callable[[int, bytes], object]
+StreamListener = Callable[[int, bytes], object]
 
 
 @contextmanager
-def patient(listener: Listener | None = None) -> Iterator[Callable[[], str]]:
+def guard_output(listener: StreamListener | None = None) -> Iterator[Callable[[], str]]:
     """Replace both streams of the program while a command runs; they use UTF-8 on every terminal.
 
     Yields a function to call at the end: it returns what was lost, and why; empty if nothing was, or if only
     the reader is gone.
     """
     before = sys.stdout, sys.stderr
-    out, err = _wrapped(sys.stdout, 1, listener), _wrapped(sys.stderr, 2, listener)
+    out, err = _wrap_standard_stream(sys.stdout, 1, listener), _wrap_standard_stream(sys.stderr, 2, listener)
     sys.stdout, sys.stderr = kept = out[0], err[0]
 
     def lost() -> str:
@@ -77,13 +77,15 @@ def patient(listener: Listener | None = None) -> Iterator[Callable[[], str]]:
         sys.stdout, sys.stderr = before
 
 
-def _wrapped(stream: TextIO | None, number: int, listener: Listener | None) -> tuple[TextIO, _Patient | None]:
+def _wrap_standard_stream(
+    stream: TextIO | None, number: int, listener: StreamListener | None
+) -> tuple[TextIO, _Patient | None]:
     """Return a stream that never fails, and its descriptor; streams without a file (in tests) are
     unchanged."""
     if stream is None:
         # The caller closed it: /dev/null keeps the next file that is opened from getting its number.
         closed = OSError(errno.EBADF, "it is closed") if number == 1 else None
-        return _text(_Patient(os.open(os.devnull, os.O_WRONLY), closed), is_by_line=False)
+        return _build_text_stream(_Patient(os.open(os.devnull, os.O_WRONLY), closed), is_by_line=False)
     if not isinstance(stream, io.TextIOWrapper):
         return stream, None
     try:
@@ -92,10 +94,12 @@ def _wrapped(stream: TextIO | None, number: int, listener: Listener | None) -> t
         return stream, None
     stream.flush()
     heard = partial(listener, number) if listener else None
-    return _text(_Patient(descriptor, listener=heard), stream.line_buffering or stream.write_through)
+    return _build_text_stream(
+        _Patient(descriptor, listener=heard), stream.line_buffering or stream.write_through
+    )
 
 
-def _text(descriptor: _Patient, is_by_line: bool) -> tuple[TextIO, _Patient]:
+def _build_text_stream(descriptor: _Patient, is_by_line: bool) -> tuple[TextIO, _Patient]:
     buffer = io.BufferedWriter(descriptor)
     text = io.TextIOWrapper(buffer, "utf-8", "backslashreplace", line_buffering=is_by_line)
     return text, descriptor

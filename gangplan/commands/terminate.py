@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
+def treat_sigterm_as_interrupt() -> Iterator[None]:
     """Convert the first SIGTERM to KeyboardInterrupt, so that temporary files are removed; ignore later ones.
 
     A worker process just ends. A SIGTERM that is already ignored or handled stays so.

@@ -21,17 +21,17 @@ app = typer.Typer(
 @app.command("list")
 def list_tools() -> None:
     """Show each program: its version, where it comes from, and which engine is used."""
-    from gangplan.tools.find import search
-    from gangplan.tools.kustomize import engine
-    from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
+    from gangplan.tools.find import search_tool
+    from gangplan.tools.kustomize import find_kustomize_engine
+    from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL
 
-    searches = {tool.name: search(tool) for tool in (KUSTOMIZE, KUBECONFORM)}
-    rows = [_row(outcome) for outcome in searches.values()]
-    builder = engine()
-    if builder is not None and searches[KUSTOMIZE.name].found is None:
-        rows[0] = (KUSTOMIZE.name, builder.version, "kubectl", str(builder.path))
+    searches = {tool.name: search_tool(tool) for tool in (KUSTOMIZE_TOOL, KUBECONFORM_TOOL)}
+    rows = [_build_tool_row(outcome) for outcome in searches.values()]
+    builder = find_kustomize_engine()
+    if builder is not None and searches[KUSTOMIZE_TOOL.name].found is None:
+        rows[0] = (KUSTOMIZE_TOOL.name, builder.version, "kubectl", str(builder.path))
     _print_table(rows)
-    judge = searches[KUBECONFORM.name].found
+    judge = searches[KUBECONFORM_TOOL.name].found
     typer.echo(f"overlays are built by {builder.label if builder else 'nothing: overlays cannot be built'}")
     typer.echo(f"schemas are judged by {f'{judge.label} and ' if judge else ''}the embedded validator")
     for outcome in searches.values():
@@ -52,10 +52,10 @@ def install_tools(
 
     from gangplan.errors import ToolError, UserError
     from gangplan.tools import provision
-    from gangplan.tools.find import find
-    from gangplan.tools.pins import TOOLS
+    from gangplan.tools.find import find_tool
+    from gangplan.tools.pins import PINNED_TOOLS
 
-    known = {tool.name: tool for tool in TOOLS}
+    known = {tool.name: tool for tool in PINNED_TOOLS}
     for name in names or ():
         if name not in known:
             raise UserError(f"unknown tool {name!r}; known: {', '.join(known)}")
@@ -63,7 +63,7 @@ def install_tools(
     for tool in [known[name] for name in names or known]:
         started = time.monotonic()
         try:
-            found = find(tool)
+            found = find_tool(tool)
             done = "found" if found else "installed"
             found = found or provision.install(tool, lambda line: typer.echo(line, err=True))
         except ToolError as error:
@@ -75,7 +75,7 @@ def install_tools(
         raise ToolError("; ".join(error.message for error in failures), failures[0].help)
 
 
-def _row(outcome: ToolSearch) -> tuple[str, str, str, str]:
+def _build_tool_row(outcome: ToolSearch) -> tuple[str, str, str, str]:
     found = outcome.found
     if found is None:
         embedded = "missing" if outcome.tool.name == "kustomize" else "embedded"

@@ -14,11 +14,11 @@ import typer.core
 import typer.main
 import typer.models
 
-from gangplan.commands.complete import listed
+from gangplan.commands.complete import list_help_words
 
 # The module of each command, in the order of the help: commands of their own, and groups. Only the module of
 # the requested one is imported (tests compare the table with the modules).
-COMMANDS = {
+COMMAND_MODULES = {
     "init": "start_app",
     "new": "new_app",
     "clone": "edit_app",
@@ -52,7 +52,7 @@ COMMANDS = {
     "schema": "schema_app",
     "tools": "tools",
 }
-GROUPS = frozenset(
+COMMAND_GROUPS = frozenset(
     (
         "new",
         "import",
@@ -69,33 +69,33 @@ GROUPS = frozenset(
 )
 
 
-def _no_type(self: typer.core.TyperArgument, ctx: typer.Context) -> None:
+def _hide_argument_type(self: typer.core.TyperArgument, ctx: typer.Context) -> None:
     """Show only the name of an argument in help, such as `FILE`; typer adds its Python type."""
 
 
 _complete = typer.core.TyperOption.shell_complete
 
 
-def _offer(self: Any, ctx: Any, incomplete: str) -> Any:
+def _complete_flag_value(self: Any, ctx: Any, incomplete: str) -> Any:
     """Complete to what the flag has a function for, else to the words in its help."""
-    if self._custom_shell_complete is None and (words := listed(self.help or "")):
+    if self._custom_shell_complete is None and (words := list_help_words(self.help or "")):
         self._custom_shell_complete = lambda _ctx, _param, begun: [
             word for word in words if word.startswith(begun)
         ]
     return _complete(self, ctx, incomplete)
 
 
-typer.core.TyperOption.shell_complete = _offer  # type: ignore[method-assign]
-typer.core.TyperArgument.shell_complete = _offer  # type: ignore[method-assign]
-typer.core.TyperArgument.display_type_rich = _no_type  # type: ignore[method-assign,assignment]
+typer.core.TyperOption.shell_complete = _complete_flag_value  # type: ignore[method-assign]
+typer.core.TyperArgument.shell_complete = _complete_flag_value  # type: ignore[method-assign]
+typer.core.TyperArgument.display_type_rich = _hide_argument_type  # type: ignore[method-assign,assignment]
 
 
-class InOrder(typer.core.TyperGroup):
+class OrderedProgram(typer.core.TyperGroup):
     """The program, with its commands in the order of the table, not of their kinds."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """Return the names of the commands, in the order of the table."""
-        return [name for name in COMMANDS if name in self.commands]
+        return [name for name in COMMAND_MODULES if name in self.commands]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
         """Return a command by its name.
@@ -107,23 +107,25 @@ class InOrder(typer.core.TyperGroup):
         return super().get_command(ctx, cmd_name)
 
 
-def command_of(program: typer.Typer, arguments: Sequence[str]) -> Callable[..., object]:
+def find_command(program: typer.Typer, arguments: Sequence[str]) -> Callable[..., object]:
     """Return what runs a command line: the whole tree for help, a completion or a mistake, else one
     branch."""
     first, second = [*arguments, "-", "-"][:2]
     if first.startswith("-"):
-        return _tree(program, "", ())
-    branch = first if first in COMMANDS else ""
-    return _tree(program, branch, ("", first) if first in GROUPS and not second.startswith("-") else ("",))
+        return _build_command_tree(program, "", ())
+    branch = first if first in COMMAND_MODULES else ""
+    return _build_command_tree(
+        program, branch, ("", first) if first in COMMAND_GROUPS and not second.startswith("-") else ("",)
+    )
 
 
-def whole(program: typer.Typer) -> typer.Typer:
+def add_all_commands(program: typer.Typer) -> typer.Typer:
     """Return the program with all commands."""
-    return _with(program, tuple(COMMANDS))
+    return _select_program_commands(program, tuple(COMMAND_MODULES))
 
 
 @cache
-def _tree(program: typer.Typer, branch: str, groups: tuple[str, ...]) -> Callable[..., object]:
+def _build_command_tree(program: typer.Typer, branch: str, groups: tuple[str, ...]) -> Callable[..., object]:
     """Build a tree, once: it never changes, and tests run thousands of commands in one process.
 
     `groups` are those that a command is called through without an option of theirs (the first, without a
@@ -132,7 +134,9 @@ def _tree(program: typer.Typer, branch: str, groups: tuple[str, ...]) -> Callabl
     """
     tree = node = cast(
         typer.core.TyperGroup,
-        typer.main.get_command(_with(program, (branch,) if branch else tuple(COMMANDS))),
+        typer.main.get_command(
+            _select_program_commands(program, (branch,) if branch else tuple(COMMAND_MODULES))
+        ),
     )
     for name in groups:
         node = cast(typer.core.TyperGroup, node.commands[name]) if name else node
@@ -140,17 +144,17 @@ def _tree(program: typer.Typer, branch: str, groups: tuple[str, ...]) -> Callabl
     for command in node.commands.values():
         for param in command.params:
             if not param.required and param.callback is None:
-                _keep_default(param)
+                _keep_parameter_default(param)
     return tree
 
 
-def _with(program: typer.Typer, names: Sequence[str]) -> typer.Typer:
+def _select_program_commands(program: typer.Typer, names: Sequence[str]) -> typer.Typer:
     """Return the program with some of its commands."""
     one = copy(program)
     one.registered_groups, one.registered_commands = [], []
     for name in names:
-        part: typer.Typer = import_module(f"gangplan.commands.{COMMANDS[name]}").app
-        if name in GROUPS:
+        part: typer.Typer = import_module(f"gangplan.commands.{COMMAND_MODULES[name]}").app
+        if name in COMMAND_GROUPS:
             one.add_typer(part, name=name)
         else:
             one.registered_commands += [info for info in part.registered_commands if name_of(info) == name]
@@ -162,7 +166,7 @@ def name_of(command: typer.models.CommandInfo) -> str:
     return command.name or typer.main.get_command_name(getattr(command.callback, "__name__", ""))
 
 
-def _keep_default(param: Any) -> None:
+def _keep_parameter_default(param: Any) -> None:
     """Skip the conversion of a value that was not given: the command takes its default as it is.
 
     typer builds a pydantic adapter for each parameter that it converts (1 ms).

@@ -8,21 +8,21 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gangplan.api.checks import check_something, day_of, examined
-from gangplan.commands.common import exit_code
-from gangplan.commands.compared import observed
+from gangplan.api.checks import check_something, examine_workspace, resolve_day
+from gangplan.commands.common import choose_exit_code
+from gangplan.commands.compared import observe_clusters
 from gangplan.commands.connecting import Observing
 from gangplan.commands.fix import Fixing, fix_files
-from gangplan.commands.reports import outputs, publish, repository_folder
-from gangplan.commands.since import add_since, check_base, tree_aside
+from gangplan.commands.reports import find_report_folder, parse_outputs, publish_reports
+from gangplan.commands.since import add_since_findings, build_tree_from_folder, check_base
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.request import Request, Result
-from gangplan.report.escape import own_line
+from gangplan.report.escape import escape_own_line
 from gangplan.report.model import Report
 from gangplan.rules.model import Severity
 
 
-def validate(
+def validate_and_report(
     request: Request,
     formats: Sequence[str] | None,
     fail_on: str,
@@ -42,33 +42,33 @@ def validate(
     check_base(request, base)
     if fixing is not None:  # a dry run must not write to the cache
         request = replace(request, uses_cache=False)
-    wanted = replace(outputs(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
-    level, day = level_of(fail_on), day_of(today)
+    wanted = replace(parse_outputs(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
+    level, day = parse_severity(fail_on), resolve_day(today)
     if fixing is not None:
         fix_files(request, fixing, wanted.words, sys.stderr)
     if wanted.is_for_people and base is None and observing is None:
         request = replace(request, in_sums=True)
     passed_over: list[str] = []
-    result, engines = examined(
+    result, engines = examine_workspace(
         request,
         day,
         passed_over,
-        partial(_since, request, base) if base else None,
-        partial(observed, request, observing=observing) if observing is not None else None,
+        partial(_add_findings_since_base, request, base) if base else None,
+        partial(observe_clusters, request, observing=observing) if observing is not None else None,
     )
     for sentence in passed_over:
-        wanted.words.write(f"no second opinion: {own_line(sentence)}\n")
+        wanted.words.write(f"no second opinion: {escape_own_line(sentence)}\n")
     if not base:
         check_something(request, result)
-    publish(report_of(request, result, engines, level), wanted, request.root)
-    return exit_code(result.findings, level)
+    publish_reports(build_report(request, result, engines, level), wanted, request.root)
+    return choose_exit_code(result.findings, level)
 
 
-def _since(request: Request, base: str, result: Result, folder: Path) -> None:
-    add_since(request, result, base, tree_aside(request, result, folder))
+def _add_findings_since_base(request: Request, base: str, result: Result, folder: Path) -> None:
+    add_since_findings(request, result, base, build_tree_from_folder(request, result, folder))
 
 
-def report_of(request: Request, result: Result, engines: Sequence[str], level: Severity) -> Report:
+def build_report(request: Request, result: Result, engines: Sequence[str], level: Severity) -> Report:
     """Build the report of a result."""
     checked = {
         "specs": result.specs,
@@ -76,11 +76,11 @@ def report_of(request: Request, result: Result, engines: Sequence[str], level: S
         "objects": result.objects,
         **({"policies": len(result.policies)} if result.policies else {}),
     }
-    folder = repository_folder(request.root)
+    folder = find_report_folder(request.root)
     return Report(tuple(result.findings), checked, tuple(engines), result.files, folder, level)
 
 
-def level_of(word: str) -> Severity:
+def parse_severity(word: str) -> Severity:
     """Return the severity of a flag. Raises UserError."""
     level = next((severity for severity in Severity if severity.word == word), None)
     if level is None:

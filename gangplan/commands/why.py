@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.common import choose_exit_code, print_findings
 from gangplan.errors import Exit, UserError
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.provenance.lookup import ask, place_in
-from gangplan.report.origins import origins_text
-from gangplan.report.provenance import answer_text
+from gangplan.provenance.lookup import explain_line, parse_file_line
+from gangplan.report.origins import render_origins_text
+from gangplan.report.provenance import render_answer_text
 from gangplan.workspace import Workspace, load_workspace
 
 
@@ -23,25 +23,25 @@ def why(request: Request, what: str) -> Exit:
 
     `what` is SPEC or FILE:LINE, where FILE is any file that is rendered or that something is rendered from.
     """
-    place = place_in(what)
+    place = parse_file_line(what)
     if place is not None:
-        answer = ask(replace(request, specs=()), *place)
+        answer = explain_line(replace(request, specs=()), *place)
         errors = [finding for finding in answer.findings if finding.is_error]
         print_findings(errors)
-        sys.stdout.write(answer_text(answer))
-        return exit_code(errors)
+        sys.stdout.write(render_answer_text(answer))
+        return choose_exit_code(errors)
     workspace = load_workspace(request.root)
     _check_spec(workspace, what)
-    result = preview(replace(request, specs=(what,)), workspace)
+    result = preview_render(replace(request, specs=(what,)), workspace)
     print_findings(result.findings)
-    alike = _alike(result.runs)
-    sys.stdout.write("\n".join(origins_text(run) for run in result.runs if run.path not in alike))
+    alike = _find_repeated_trial_paths(result.runs)
+    sys.stdout.write("\n".join(render_origins_text(run) for run in result.runs if run.path not in alike))
     if alike:
         sys.stdout.write(f"and {len(alike)} more trials, which differ in their values\n")
-    return exit_code(result.findings)
+    return choose_exit_code(result.findings)
 
 
-def _alike(runs: Iterable[PlannedRun]) -> set[str]:
+def _find_repeated_trial_paths(runs: Iterable[PlannedRun]) -> set[str]:
     """Return the paths of all trials of a sweep on a cluster except the first one."""
     first: dict[tuple[str, str], str] = {}
     trials = [run for run in runs if run.unit.job.trial is not None]

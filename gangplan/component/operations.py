@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.findings import Location
+from gangplan.findings import FieldPath, Location
 from gangplan.records import dataclass
-from gangplan.source import Document, Path
+from gangplan.source import Document
 
 OPS = {"add", "remove", "replace", "move", "copy", "test"}
 #: The annotation that distinguishes the objects of one kustomize build.
@@ -17,15 +17,15 @@ _HOLDING = ("", "/", "/metadata", "/metadata/annotations", "/metadata/labels")
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class OperationsText:
     """A document of operations: a separate file, or the text at `at` in the kustomization `outer`."""
 
     document: Document
     outer: Document | None = None
-    at: Path = ()
+    at: FieldPath = ()
     inline: str = ""
 
-    def where(self, path: Path) -> Location:
+    def where(self, path: FieldPath) -> Location:
         """Return the place of a part of the operations, in the file that people edit."""
         return self.placed(self.document.where(path))
 
@@ -33,10 +33,10 @@ class Text:
         """Convert a place in the text to a place in the file."""
         if self.outer is None:
             return inner
-        return place_in(self.outer, self.at, self.inline, inner)
+        return locate_embedded(self.outer, self.at, self.inline, inner)
 
 
-def place_in(outer: Document, at: Path, inline: str, inner: Location) -> Location:
+def locate_embedded(outer: Document, at: FieldPath, inline: str, inner: Location) -> Location:
     """Convert a place in a text that is embedded in a document to a place in the document's file."""
     lines = inline.split("\n")
     if not 0 < inner.line <= len(lines):
@@ -46,13 +46,13 @@ def place_in(outer: Document, at: Path, inline: str, inner: Location) -> Locatio
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class PatchOperation:
     """An operation: what it does at which JSON pointer, and its `index` in its text."""
 
     op: str
     path: str
     index: int
-    text: Text
+    text: OperationsText
 
     @property
     def written(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Operation:
         return self.text.where(tuple(way))
 
 
-def problem_of(value: Any) -> tuple[str, Path]:
+def find_operations_problem(value: Any) -> tuple[str, FieldPath]:
     """Return what is wrong with the operations of a patch, and where; the text is empty if nothing is."""
     if isinstance(value, dict):
         return "this is a strategic merge; on custom resources it replaces whole lists", ()
@@ -95,15 +95,16 @@ def problem_of(value: Any) -> tuple[str, Path]:
             or operation.get("op") not in OPS
             or not isinstance(operation.get("path"), str)
         ):
-            return f"each operation needs an op ({', '.join(sorted(OPS))}) and a path", _wrong(
-                index, operation
+            return (
+                f"each operation needs an op ({', '.join(sorted(OPS))}) and a path",
+                _locate_invalid_operation_field(index, operation),
             )
-        if found := _forbidden(operation):
+        if found := _explain_forbidden_operation(operation):
             return found[0], (index, found[1])
     return "", ()
 
 
-def _wrong(index: int, operation: Any) -> Path:
+def _locate_invalid_operation_field(index: int, operation: Any) -> FieldPath:
     """Return the path of the invalid part of an operation."""
     if not isinstance(operation, dict):
         return (index,)
@@ -112,7 +113,7 @@ def _wrong(index: int, operation: Any) -> Path:
     return (index, "path")
 
 
-def _forbidden(operation: dict[str, Any]) -> tuple[str, str] | None:
+def _explain_forbidden_operation(operation: dict[str, Any]) -> tuple[str, str] | None:
     """Return why an operation would break what others rely on, and the field at fault; None if it is safe."""
     op, source = operation["op"], operation.get("from")
     if op in ("copy", "move") and f"{operation['path']}/".startswith(f"{source}/"):

@@ -11,15 +11,20 @@ from collections.abc import Iterable
 from dataclasses import field
 from pathlib import Path as FilePath
 
-from gangplan.component.operations import Operation, Text, place_in, problem_of
+from gangplan.component.operations import (
+    OperationsText,
+    PatchOperation,
+    find_operations_problem,
+    locate_embedded,
+)
 from gangplan.component.target import Target, TargetError, parse_target
-from gangplan.findings import Finding, Location
+from gangplan.findings import FieldPath, Finding, Location
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.objects import OVERLAY_KIND, OVERLAY_NO_MATCH, OVERLAY_PATCH, OVERLAY_TRANSFORMER
-from gangplan.source import Document, Path, load, load_file
+from gangplan.source import Document, load_document, load_file
 
-OVERLAYS = "overlays"
+OVERLAYS_FOLDER = "overlays"
 API_VERSION, KIND = "kustomize.config.k8s.io/v1alpha1", "Component"
 _KNOWN = {"apiVersion", "kind", "patches"}
 # Operations whose outcome depends on values in the object, not only on the keys along their own path.
@@ -55,7 +60,7 @@ class Patch:
     added: tuple[str, ...]
     where: Location
     paths: tuple[str, ...] = ()
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[PatchOperation, ...] = ()
     aimed: Location | None = None  # the place of the name in the target
 
     def where_of(self, path: str) -> Location:
@@ -71,7 +76,7 @@ class Component:
     patches: tuple[Patch, ...] = ()
     files: dict[str, bytes] = field(default_factory=dict)
 
-    def place_of(self, path: Path, body: Body | None = None) -> Location:
+    def place_of(self, path: FieldPath, body: Body | None = None) -> Location:
         """Return the place of what patches write at a path of an object or around it, else below it.
 
         The fallback is the file. With `body`, only patches whose target matches it count. If several do, the
@@ -93,7 +98,7 @@ class Component:
 
 def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Finding]]:
     """Load the component of a cluster; without a kustomization.yaml it is empty."""
-    file = f"{OVERLAYS}/{cluster}/kustomization.yaml"
+    file = f"{OVERLAYS_FOLDER}/{cluster}/kustomization.yaml"
     if not os.path.lexists(root / file):
         return Component(file), []
     document, findings = load_file(root / file, file)
@@ -104,13 +109,13 @@ def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Findin
         return Component(file), findings
     files = {"kustomization.yaml": (root / file).read_bytes()}
     patches = [
-        _patch(root / OVERLAYS / cluster, document, index, files, findings)
+        _read_component_patch(root / OVERLAYS_FOLDER / cluster, document, index, files, findings)
         for index in range(len(document.value.get("patches") or []))
     ]
     return Component(file, tuple(patch for patch in patches if patch), files), findings
 
 
-def no_match(cluster: str, patch: Patch, jobs: Iterable[str]) -> Finding:
+def build_no_match_finding(cluster: str, patch: Patch, jobs: Iterable[str]) -> Finding:
     """Return the finding for a patch that matches nothing.
 
     `jobs` are those with runs on the cluster; the names of runs end in a hash.
@@ -162,7 +167,7 @@ def _check_fields(document: Document) -> list[Finding]:
     return findings
 
 
-def _patch(
+def _read_component_patch(
     folder: FilePath, document: Document, index: int, files: dict[str, bytes], findings: list[Finding]
 ) -> Patch | None:
     entry, at = document.value["patches"][index], ("patches", index)
@@ -189,7 +194,7 @@ def _patch(
             )
         )
         return None
-    text = _text(folder, document, index, files, findings)
+    text = _read_patch_operations(folder, document, index, files, findings)
     if text is None:
         return None
     operations = text.document.value
@@ -200,37 +205,37 @@ def _patch(
         tuple(operation["path"] for operation in operations if operation["op"] in ("add", "move", "copy")),
         document.where(at),
         tuple(operation["path"] for operation in operations),
-        tuple(Operation(one["op"], one["path"], number, text) for number, one in enumerate(operations)),
+        tuple(PatchOperation(one["op"], one["path"], number, text) for number, one in enumerate(operations)),
         document.where((*at, "target", "name" if target.name else "labelSelector")),
     )
 
 
-def _text(
+def _read_patch_operations(
     folder: FilePath, document: Document, index: int, files: dict[str, bytes], findings: list[Finding]
-) -> Text | None:
+) -> OperationsText | None:
     """Read the operations of a patch, inline or from a file in the same folder."""
     entry, at = document.value["patches"][index], ("patches", index)
     inline, path = entry.get("patch"), entry.get("path")
     text = None
     if isinstance(inline, str) and path is None:
-        parsed, found = load(inline.encode(), document.file)
+        parsed, found = load_document(inline.encode(), document.file)
         at_text = (*at, "patch")
         found = [
             Finding(
                 item.rule,
-                place_in(document, at_text, inline, item.where),
+                locate_embedded(document, at_text, inline, item.where),
                 f"the patch is not YAML: {item.message}",
                 item.help,
             )
             for item in found
         ]
-        text = Text(parsed, document, at_text, inline) if parsed else None
+        text = OperationsText(parsed, document, at_text, inline) if parsed else None
     elif isinstance(path, str) and inline is None and path == os.path.basename(path):
         file = f"{os.path.dirname(document.file)}/{path}"
         parsed, found = load_file(folder / path, file)
         if parsed is not None:
             files[path] = (folder / path).read_bytes()
-            text = Text(parsed)
+            text = OperationsText(parsed)
     else:
         findings.append(
             Finding(
@@ -245,9 +250,9 @@ def _text(
     return text if text is not None and _is_right(text, findings) else None
 
 
-def _is_right(text: Text, findings: list[Finding]) -> bool:
+def _is_right(text: OperationsText, findings: list[Finding]) -> bool:
     """Return whether kustomize can be given the operations; otherwise add a finding that says why not."""
-    problem, place = problem_of(text.document.value)
+    problem, place = find_operations_problem(text.document.value)
     if problem:
         help = (
             "Remove the operation; names and namespaces come from the workspace's own files."

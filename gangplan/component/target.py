@@ -14,13 +14,13 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from gangplan.model.job import HASH_LENGTH, PLACEHOLDER
+from gangplan.model.job import HASH_LENGTH, HASH_PLACEHOLDER
 from gangplan.objects import Body
-from gangplan.re2 import PatternError, Search, UnknownScriptError, compiled
+from gangplan.re2 import PatternError, Search, UnknownScriptError, compile_search
 from gangplan.records import dataclass
 
 # The digits that replace the hash of a run while targets are compared.
-DIGITS = "c9a4e7b1"
+TARGET_HASH_DIGITS = "c9a4e7b1"
 RUN_LABEL = "gangplan.dev/run"
 _HASHED = re.compile(rf"(.+)-[0-9a-f]{{{HASH_LENGTH}}}")
 _TERM = re.compile(
@@ -65,9 +65,9 @@ class Target:
         if not self.matches_kind(body):
             return False
         meta = body["metadata"]
-        if not all(pattern(with_digits(meta.get(field, ""))) for field, pattern in self.name_patterns):
+        if not all(pattern(replace_run_hash(meta.get(field, ""))) for field, pattern in self.name_patterns):
             return False
-        return _selected(self.labels, meta.get("labels", {})) and _selected(
+        return _matches_selector_terms(self.labels, meta.get("labels", {})) and _matches_selector_terms(
             self.annotations, meta.get("annotations", {})
         )
 
@@ -87,9 +87,9 @@ class Target:
         return ""
 
 
-def with_digits(name: str) -> str:
+def replace_run_hash(name: str) -> str:
     """Return the name of a run as targets see it; any other name is returned as it is."""
-    return f"{name[:-HASH_LENGTH]}{DIGITS}" if name.endswith(f"-{PLACEHOLDER}") else name
+    return f"{name[:-HASH_LENGTH]}{TARGET_HASH_DIGITS}" if name.endswith(f"-{HASH_PLACEHOLDER}") else name
 
 
 def parse_target(value: Any) -> Target:
@@ -103,24 +103,30 @@ def parse_target(value: Any) -> Target:
         if not isinstance(text, str):
             raise TargetError(f"{key} of a target is text", (key,))
     return Target(
-        tuple((key, _pattern(key, value[key])) for key in ("group", "version", "kind") if value.get(key)),
-        tuple((key, _pattern(key, value[key])) for key in ("name", "namespace") if value.get(key)),
-        _selector("labelSelector", value.get("labelSelector", "")),
-        _selector("annotationSelector", value.get("annotationSelector", "")),
+        tuple(
+            (key, _compile_target_pattern(key, value[key]))
+            for key in ("group", "version", "kind")
+            if value.get(key)
+        ),
+        tuple(
+            (key, _compile_target_pattern(key, value[key])) for key in ("name", "namespace") if value.get(key)
+        ),
+        _parse_selector_terms("labelSelector", value.get("labelSelector", "")),
+        _parse_selector_terms("annotationSelector", value.get("annotationSelector", "")),
         value.get("name", ""),
     )
 
 
-def _pattern(key: str, text: str) -> Search:
+def _compile_target_pattern(key: str, text: str) -> Search:
     try:
-        return compiled(f"^(?:{text})$")
+        return compile_search(f"^(?:{text})$")
     except (PatternError, UnknownScriptError) as bad:
         raise TargetError(
             f"{key} is not a regular expression that gangplan can read: {bad}", (key,)
         ) from None
 
 
-def _selector(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def _parse_selector_terms(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """Parse the terms of a selector into (label, operator, values)."""
     terms: list[tuple[str, str, tuple[str, ...]]] = []
     for part in re.split(r",(?![^(]*\))", text):
@@ -139,7 +145,9 @@ def _selector(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ..
     return tuple(terms)
 
 
-def _selected(terms: tuple[tuple[str, str, tuple[str, ...]], ...], labels: dict[str, str]) -> bool:
+def _matches_selector_terms(
+    terms: tuple[tuple[str, str, tuple[str, ...]], ...], labels: dict[str, str]
+) -> bool:
     for label, operator, values in terms:
         if operator == "exists" and label not in labels:
             return False

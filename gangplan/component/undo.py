@@ -12,32 +12,32 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from gangplan.component.operations import Operation
+from gangplan.component.operations import PatchOperation
 from gangplan.component.read import Component
-from gangplan.findings import Location
-from gangplan.objects import Body, Path
+from gangplan.findings import FieldPath, Location
+from gangplan.objects import Body
 
 # What identifies a problem of an object: the object and the rule, and the path inside the object.
-Key = tuple[tuple[Any, ...], Path]
+ProblemKey = tuple[tuple[Any, ...], FieldPath]
 
 
-class Undone:
+class OperationStates:
     """The states of objects from no operation of a component to all of them, and what is found in each."""
 
     def __init__(
         self,
         component: Component,
         generated: Sequence[Body],
-        find: Callable[[Sequence[Body]], Iterable[Key]],
+        find: Callable[[Sequence[Body]], Iterable[ProblemKey]],
     ) -> None:
         """Store what states are built from; `find` returns what is wrong with objects in a state."""
-        self.operations: list[Operation] = []
+        self.operations: list[PatchOperation] = []
         self.states: list[list[Body]] = [list(generated)]
         self._component = component
         self._find = find
-        self._found: dict[int, Counter[Key]] = {}
+        self._found: dict[int, Counter[ProblemKey]] = {}
 
-    def cause(self, key: Key) -> int | None:
+    def cause(self, key: ProblemKey) -> int | None:
         """Return the number of the last operation that increases the problem; None if none does.
 
         Operations can move entries of a list, and with them the place of a problem.
@@ -46,21 +46,23 @@ class Undone:
             self._undo()
         for number in reversed(range(len(self.operations))):
             before, after = self._at(number), self._at(number + 1)
-            if key not in before and _alike(key, before) < _alike(key, after):
+            if key not in before and _count_similar_problems(key, before) < _count_similar_problems(
+                key, after
+            ):
                 return number
         return None
 
-    def finds_before(self, key: Key) -> bool:
+    def finds_before(self, key: ProblemKey) -> bool:
         """Return whether the objects have a problem without any operation."""
         return key in self._at(0)
 
-    def blamed(self, key: Key, built: Body) -> Location:
+    def blamed(self, key: ProblemKey, built: Body) -> Location:
         """Return the place of the operation that causes a problem, else of one that wrote its field."""
         (index, *_), path = key
         number = self.cause(key)
         return self._component.place_of(path, built) if number is None else self.place(number, index, path)
 
-    def place(self, number: int, index: int, path: Path) -> Location:
+    def place(self, number: int, index: int, path: FieldPath) -> Location:
         """Return where an operation writes a path of an object, else the place of its whole value."""
         operation = self.operations[number]
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
@@ -75,62 +77,64 @@ class Undone:
             for operation in patch.operations if hit else ():
                 state = list(self.states[-1])
                 for index in hit:
-                    state[index] = _applied(state[index], operation)
+                    state[index] = _apply_patch_operation(state[index], operation)
                 self.operations.append(operation)
                 self.states.append(state)
 
-    def _at(self, number: int) -> Counter[Key]:
+    def _at(self, number: int) -> Counter[ProblemKey]:
         if number not in self._found:
             self._found[number] = Counter(self._find(self.states[number]))
         return self._found[number]
 
 
-def _alike(key: Key, found: Counter[Key]) -> int:
+def _count_similar_problems(key: ProblemKey, found: Counter[ProblemKey]) -> int:
     """Count the problems that are the same except for the indices of list entries."""
-    return sum(count for other, count in found.items() if _unnumbered(other) == _unnumbered(key))
+    return sum(
+        count for other, count in found.items() if _strip_list_indices(other) == _strip_list_indices(key)
+    )
 
 
-def _unnumbered(key: Key) -> tuple[Any, ...]:
+def _strip_list_indices(key: ProblemKey) -> tuple[Any, ...]:
     return key[0], tuple(step for step in key[1] if isinstance(step, str))
 
 
-def _applied(body: Body, operation: Operation) -> Body:
+def _apply_patch_operation(body: Body, operation: PatchOperation) -> Body:
     """Return the object with one more operation applied; the same object if the operation changes nothing."""
     written = operation.written
     found = deepcopy(body)
     try:
         if operation.op in ("move", "copy"):
-            value = deepcopy(_inside(found, _steps(written["from"])))
+            value = deepcopy(_get_value_at_pointer(found, _split_json_pointer(written["from"])))
             if operation.op == "move":
-                _remove(found, _steps(written["from"]))
+                _delete_value_at_pointer(found, _split_json_pointer(written["from"]))
         else:
             value = deepcopy(written.get("value"))
         if operation.op in ("remove", "replace"):
-            _remove(found, _steps(operation.path))
+            _delete_value_at_pointer(found, _split_json_pointer(operation.path))
         if operation.op in ("add", "replace", "move", "copy"):
-            _add(found, _steps(operation.path), value)
+            _insert_value_at_pointer(found, _split_json_pointer(operation.path), value)
     except (LookupError, TypeError, ValueError):
         return body
     return body if found == body else found
 
 
-def _steps(pointer: str) -> list[str]:
+def _split_json_pointer(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
-def _inside(value: Any, steps: Sequence[str]) -> Any:
+def _get_value_at_pointer(value: Any, steps: Sequence[str]) -> Any:
     for step in steps:
         value = value[int(step) if isinstance(value, list) else step]
     return value
 
 
-def _remove(value: Any, steps: Sequence[str]) -> None:
-    inside = _inside(value, steps[:-1])
+def _delete_value_at_pointer(value: Any, steps: Sequence[str]) -> None:
+    inside = _get_value_at_pointer(value, steps[:-1])
     del inside[int(steps[-1]) if isinstance(inside, list) else steps[-1]]
 
 
-def _add(value: Any, steps: Sequence[str], new: Any) -> None:
-    inside = _inside(value, steps[:-1])
+def _insert_value_at_pointer(value: Any, steps: Sequence[str], new: Any) -> None:
+    inside = _get_value_at_pointer(value, steps[:-1])
     if not isinstance(inside, list):
         inside[steps[-1]] = new
     else:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from gangplan.containerfile.parse import Instruction, filled, last, parse, stages
+from gangplan.containerfile.parse import (
+    Instruction,
+    expand_build_variables,
+    parse_containerfile,
+    resolve_last_stage,
+    split_stages,
+)
 from gangplan.records import dataclass
 
 # Packages of Debian 12 and 13, RHEL 9, Alpine 3.20, conda-forge and PyPI that install an MPI, and sources.
@@ -24,7 +30,7 @@ _CONFIGURATION = re.compile(r"(?:^|/)(?:\.?sshd?_config|ssh\w*\.conf|[\w-]*mpi\w
 
 
 @dataclass(frozen=True, slots=True)
-class Mpi:
+class BuiltMpi:
     """An installed MPI: its family, its version if it is stated, and its place."""
 
     family: str
@@ -34,7 +40,7 @@ class Mpi:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopiedFile:
     """A file that is copied into the image: its target, source, text if it was read, and instruction."""
 
     target: str
@@ -44,7 +50,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ContainerfileFacts:
     """What the last stage of a Containerfile, with the stages below it, puts into the image."""
 
     base: str
@@ -53,44 +59,44 @@ class Facts:
     everything: tuple[Instruction, ...]
     user: str
     user_by: Instruction | None
-    mpis: tuple[Mpi, ...]
+    mpis: tuple[BuiltMpi, ...]
     has_server: bool
     has_client: bool
     uids: tuple[int, ...]
-    copied: tuple[Copied, ...]
+    copied: tuple[CopiedFile, ...]
 
 
-def facts_of(text: str, read: Callable[[str], str | None]) -> Facts:
+def read_containerfile_facts(text: str, read: Callable[[str], str | None]) -> ContainerfileFacts:
     """Return the facts of a Containerfile. Raises ContainerfileError.
 
     `read` returns the text of a file by its path from the Containerfile, or None.
     """
-    every = parse(text)
-    given, found = stages(every)
-    base, own = last(found)
+    every = parse_containerfile(text)
+    given, found = split_stages(every)
+    base, own = resolve_last_stage(found)
     known = dict(given)
     user, by = "", None
     for one in own:
         if one.name in ("ARG", "ENV"):
-            known |= dict(pairs(one))
+            known |= dict(split_variables(one))
         elif one.name == "USER":
-            user, by = filled(one.text, known), one
-    return Facts(
+            user, by = expand_build_variables(one.text, known), one
+    return ContainerfileFacts(
         base,
         "$" in base,
         own,
         tuple(every),
         user,
         by,
-        tuple(_mpis(own, known)),
-        any(_installs(one, _SERVER) for one in own),
-        any(_installs(one, _CLIENT) for one in own),
+        tuple(_find_installed_mpis(own, known)),
+        any(_is_ssh_install_instruction(one, _SERVER) for one in own),
+        any(_is_ssh_install_instruction(one, _CLIENT) for one in own),
         tuple(int(match["uid"]) for one in own if one.name == "RUN" for *_, match in one.find(_UID)),
-        tuple(_copied(own, read)),
+        tuple(_list_copied_files(own, read)),
     )
 
 
-def pairs(one: Instruction) -> Iterator[tuple[str, str]]:
+def split_variables(one: Instruction) -> Iterator[tuple[str, str]]:
     """Yield the variables that an ENV or ARG sets, with their values."""
     for match in re.finditer(r"(?P<name>\w+)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)", one.text):
         yield match["name"], match["value"].strip("\"'")
@@ -98,11 +104,11 @@ def pairs(one: Instruction) -> Iterator[tuple[str, str]]:
         yield words[0], words[1]
 
 
-def _installs(one: Instruction, pattern: re.Pattern[str]) -> bool:
+def _is_ssh_install_instruction(one: Instruction, pattern: re.Pattern[str]) -> bool:
     return one.name == "RUN" and any(True for _ in one.find(pattern))
 
 
-def _mpis(own: Sequence[Instruction], known: dict[str, str]) -> Iterator[Mpi]:
+def _find_installed_mpis(own: Sequence[Instruction], known: dict[str, str]) -> Iterator[BuiltMpi]:
     stated = next((value for name, value in known.items() if _VERSION.match(name)), "")
     for one in own:
         if one.name not in ("RUN", "ADD"):
@@ -111,10 +117,10 @@ def _mpis(own: Sequence[Instruction], known: dict[str, str]) -> Iterator[Mpi]:
             for line, column, match in one.find(pattern):
                 facts = match.groupdict()
                 version = facts.get("version") or (facts.get("package") or "").partition("-")[0] or stated
-                yield Mpi(family, version, line, column)
+                yield BuiltMpi(family, version, line, column)
 
 
-def _copied(own: Sequence[Instruction], read: Callable[[str], str | None]) -> Iterator[Copied]:
+def _list_copied_files(own: Sequence[Instruction], read: Callable[[str], str | None]) -> Iterator[CopiedFile]:
     for one in own:
         if one.name not in ("COPY", "ADD"):
             continue
@@ -125,4 +131,4 @@ def _copied(own: Sequence[Instruction], read: Callable[[str], str | None]) -> It
         for source in paths[:-1]:
             target = paths[-1] if not paths[-1].endswith("/") else paths[-1] + source.rpartition("/")[2]
             is_wanted = _CONFIGURATION.search(source) or _CONFIGURATION.search(target)
-            yield Copied(target, source, read(source) if is_wanted else None, one)
+            yield CopiedFile(target, source, read(source) if is_wanted else None, one)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from gangplan.containerfile.facts import Facts, facts_of, pairs
+from gangplan.containerfile.facts import ContainerfileFacts, read_containerfile_facts, split_variables
 from gangplan.containerfile.parse import ContainerfileError, Instruction
-from gangplan.containerfile.requirements import check_requirements
+from gangplan.containerfile.requirements import check_requirements_files
 from gangplan.containerfile.ssh import check_ssh
-from gangplan.containerfile.told import finding, finding_at, findings_of
+from gangplan.containerfile.told import build_instruction_finding, build_lint_finding, find_matching_lines
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
     CONTAINERFILE_BASE_OPEN,
@@ -59,29 +59,35 @@ _PIPED = re.compile(
 )
 
 
-def lint(
+def lint_containerfile(
     file: str, text: str, read: Callable[[str], str | None], image: Image | None, name: str
 ) -> Iterator[Finding]:
     """Check a Containerfile; `image` is its entry in the catalog, called `name`, if it has one."""
     try:
-        facts = facts_of(text, read)
+        facts = read_containerfile_facts(text, read)
     except ContainerfileError as error:
-        yield finding(CONTAINERFILE_UNREADABLE, file, error.line, 1, error.message)
+        yield build_lint_finding(CONTAINERFILE_UNREADABLE, file, error.line, 1, error.message)
         return
-    for check in (_user, _base, _secrets, _commands, _entry):
+    for check in (
+        _check_image_user,
+        _check_base_image_digests,
+        _check_secrets_in_image,
+        _check_build_commands,
+        _check_entrypoint_form,
+    ):
         yield from check(file, facts)
     yield from check_ssh(file, facts)
-    yield from check_requirements(file, facts, read)
-    yield from _mpi(file, facts, image, name)
+    yield from check_requirements_files(file, facts, read)
+    yield from _check_installed_mpi(file, facts, image, name)
 
 
-def _user(file: str, facts: Facts) -> Iterator[Finding]:
+def _check_image_user(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     if facts.user_by is not None:
         if _ROOT.match(facts.user):
-            yield finding_at(CONTAINERFILE_ROOT, file, facts.user_by, "the image ends as root")
+            yield build_instruction_finding(CONTAINERFILE_ROOT, file, facts.user_by, "the image ends as root")
     elif not facts.is_base_given:
         begin = next(one for one in reversed(facts.everything) if one.name == "FROM")
-        yield finding_at(
+        yield build_instruction_finding(
             CONTAINERFILE_ROOT,
             file,
             begin,
@@ -89,7 +95,7 @@ def _user(file: str, facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _base(file: str, facts: Facts) -> Iterator[Finding]:
+def _check_base_image_digests(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     named = set()
     for one in facts.everything:
         if one.name != "FROM":
@@ -97,19 +103,21 @@ def _base(file: str, facts: Facts) -> Iterator[Finding]:
         words = [word for word in one.text.split() if not word.startswith("--")]
         base = words[0]
         if base != "scratch" and "$" not in base and base.lower() not in named and not _DIGEST.search(base):
-            yield finding_at(CONTAINERFILE_BASE_OPEN, file, one, f"{base} has no digest")
+            yield build_instruction_finding(CONTAINERFILE_BASE_OPEN, file, one, f"{base} has no digest")
         if len(words) > 2:
             named.add(words[2].lower())
 
 
-def _secrets(file: str, facts: Facts) -> Iterator[Finding]:
+def _check_secrets_in_image(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     for one in facts.instructions:
         if one.name in ("ENV", "ARG"):
-            for name, value in pairs(one):
+            for name, value in split_variables(one):
                 if _SECRET_NAME.search(name) and value and "$" not in value and not value.startswith("/"):
-                    yield finding_at(CONTAINERFILE_SECRET, file, one, f"{one.name} {name} has a value")
+                    yield build_instruction_finding(
+                        CONTAINERFILE_SECRET, file, one, f"{one.name} {name} has a value"
+                    )
         elif one.name == "RUN":
-            yield from findings_of(
+            yield from find_matching_lines(
                 CONTAINERFILE_SECRET,
                 file,
                 one,
@@ -117,7 +125,7 @@ def _secrets(file: str, facts: Facts) -> Iterator[Finding]:
                 lambda _: "the command has a secret in it",
             )
         if one.name == "RUN":
-            yield from findings_of(
+            yield from find_matching_lines(
                 CONTAINERFILE_KEY,
                 file,
                 one,
@@ -125,7 +133,7 @@ def _secrets(file: str, facts: Facts) -> Iterator[Finding]:
                 lambda _: "a key is made while the image is built",
             )
             if _APT_SERVER.search(one.text) and not _KEYS_REMOVED.search(one.text):
-                yield from findings_of(
+                yield from find_matching_lines(
                     CONTAINERFILE_KEY,
                     file,
                     one,
@@ -136,13 +144,15 @@ def _secrets(file: str, facts: Facts) -> Iterator[Finding]:
                 )
     for copied in facts.copied:
         if _KEY_FILE.search(copied.source) or _KEY_FILE.search(copied.target):
-            yield finding_at(CONTAINERFILE_KEY, file, copied.by, f"{copied.source} is copied into the image")
+            yield build_instruction_finding(
+                CONTAINERFILE_KEY, file, copied.by, f"{copied.source} is copied into the image"
+            )
 
 
-def _commands(file: str, facts: Facts) -> Iterator[Finding]:
+def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     for one in facts.instructions:
         if one.name in ("RUN", "ENV", "ENTRYPOINT", "CMD"):
-            yield from findings_of(
+            yield from find_matching_lines(
                 CONTAINERFILE_RUN_AS_ROOT, file, one, _AS_ROOT, lambda match: f"{match[0]} is set"
             )
         words = one.text.split()
@@ -152,7 +162,7 @@ def _commands(file: str, facts: Facts) -> Iterator[Finding]:
             and not is_checked
             and any(word.startswith(("http://", "https://")) for word in words)
         ):
-            yield finding_at(
+            yield build_instruction_finding(
                 CONTAINERFILE_UNCHECKED,
                 file,
                 one,
@@ -160,24 +170,24 @@ def _commands(file: str, facts: Facts) -> Iterator[Finding]:
             )
         if one.name != "RUN":
             continue
-        yield from findings_of(
+        yield from find_matching_lines(
             CONTAINERFILE_PASSWORD, file, one, _PASSWORD, lambda _: "a user gets a password"
         )
-        yield from findings_of(
+        yield from find_matching_lines(
             CONTAINERFILE_PRIVILEGE,
             file,
             one,
             _PRIVILEGE,
             lambda match: f"{match[0].strip()}: the rights are of no use in a pod",
         )
-        yield from findings_of(
+        yield from find_matching_lines(
             CONTAINERFILE_WRITABLE,
             file,
             one,
             _WRITABLE,
             lambda match: f"{match[0]}: everybody may write there",
         )
-        yield from findings_of(
+        yield from find_matching_lines(
             CONTAINERFILE_UNCHECKED,
             file,
             one,
@@ -186,20 +196,24 @@ def _commands(file: str, facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _entry(file: str, facts: Facts) -> Iterator[Finding]:
+def _check_entrypoint_form(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     """Check that the last ENTRYPOINT and CMD, which take effect, are not in the shell form."""
     for name in ("ENTRYPOINT", "CMD"):
         found = [one for one in facts.instructions if one.name == name]
         if found and found[-1].text and not found[-1].text.startswith("["):
-            yield finding_at(CONTAINERFILE_SHELL_FORM, file, found[-1], f"{name} is in the shell form")
+            yield build_instruction_finding(
+                CONTAINERFILE_SHELL_FORM, file, found[-1], f"{name} is in the shell form"
+            )
 
 
-def _mpi(file: str, facts: Facts, image: Image | None, name: str) -> Iterator[Finding]:
+def _check_installed_mpi(
+    file: str, facts: ContainerfileFacts, image: Image | None, name: str
+) -> Iterator[Finding]:
     families = {one.family: one for one in facts.mpis}
     if len(families) > 1:
         second = list(families.values())[1]
         message = f"{' and '.join(sorted(families))} are both installed"
-        yield finding(CONTAINERFILE_MPI_TWICE, file, second.line, second.column, message)
+        yield build_lint_finding(CONTAINERFILE_MPI_TWICE, file, second.line, second.column, message)
     if facts.mpis:
         first = facts.mpis[0]
         missing = [
@@ -207,17 +221,17 @@ def _mpi(file: str, facts: Facts, image: Image | None, name: str) -> Iterator[Fi
         ]
         if missing and not facts.is_base_given:
             message = f"the SSH {' and the SSH '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
-            yield finding(CONTAINERFILE_NO_SSH, file, first.line, first.column, message)
+            yield build_lint_finding(CONTAINERFILE_NO_SSH, file, first.line, first.column, message)
     if image is None:
         return
     for uid in facts.uids[-1:]:
         if uid != image.user.uid:
-            one, line, column = _of_uid(facts)
+            one, line, column = _find_uid_instruction(facts)
             message = f"the user has the number {uid}, and {name} of the catalog says {image.user.uid}"
             yield (
-                finding(CONTAINERFILE_UID, file, line, column, message)
+                build_lint_finding(CONTAINERFILE_UID, file, line, column, message)
                 if one
-                else finding(CONTAINERFILE_UID, file, 1, 1, message)
+                else build_lint_finding(CONTAINERFILE_UID, file, 1, 1, message)
             )
     stated = image.mpi
     if stated is None or len(families) > 1:
@@ -229,11 +243,11 @@ def _mpi(file: str, facts: Facts, image: Image | None, name: str) -> Iterator[Fi
         ):
             here = f"{mpi.family} {mpi.version}".strip()
             message = f"{here} is installed, and {name} of the catalog says {stated.implementation} {stated.version}"
-            yield finding(CONTAINERFILE_MPI_VERSION, file, mpi.line, mpi.column, message)
+            yield build_lint_finding(CONTAINERFILE_MPI_VERSION, file, mpi.line, mpi.column, message)
             return
 
 
-def _of_uid(facts: Facts) -> tuple[Instruction | None, int, int]:
+def _find_uid_instruction(facts: ContainerfileFacts) -> tuple[Instruction | None, int, int]:
     pattern = re.compile(r"(?:--uid|-u)[= ]\d+")
     for one in reversed(facts.instructions):
         if one.name == "RUN":

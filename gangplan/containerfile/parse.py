@@ -83,10 +83,10 @@ class Stage:
     instructions: tuple[Instruction, ...]
 
 
-def parse(text: str) -> list[Instruction]:
+def parse_containerfile(text: str) -> list[Instruction]:
     """Parse a Containerfile into its instructions, in order. Raises ContainerfileError."""
     lines = text.replace("\r\n", "\n").removeprefix("\ufeff").split("\n")
-    mark = _escape(lines)
+    mark = _read_escape_directive(lines)
     found: list[Instruction] = []
     number = 0
     while number < len(lines):
@@ -97,14 +97,14 @@ def parse(text: str) -> list[Instruction]:
         name = line.split(None, 1)[0]
         if name.upper() not in KNOWN:
             raise ContainerfileError(f"there is no instruction {name!r}", number + 1)
-        pieces, number = _pieces(lines, number, mark, line.index(name) + len(name))
+        pieces, number = _read_instruction_lines(lines, number, mark, line.index(name) + len(name))
         found.append(Instruction(name.upper(), tuple(pieces)))
     if not any(one.name == "FROM" for one in found):
         raise ContainerfileError("there is no FROM", 1)
     return found
 
 
-def _escape(lines: Sequence[str]) -> str:
+def _read_escape_directive(lines: Sequence[str]) -> str:
     for line in lines:
         if match := _ESCAPE.match(line):
             return match["mark"]
@@ -113,7 +113,9 @@ def _escape(lines: Sequence[str]) -> str:
     return "\\"
 
 
-def _pieces(lines: Sequence[str], number: int, mark: str, skip: int) -> tuple[list[Piece], int]:
+def _read_instruction_lines(
+    lines: Sequence[str], number: int, mark: str, skip: int
+) -> tuple[list[Piece], int]:
     """Return the lines of an instruction with its here-documents, and the index of the line after it."""
     pieces: list[Piece] = []
     start = number
@@ -145,7 +147,7 @@ def _pieces(lines: Sequence[str], number: int, mark: str, skip: int) -> tuple[li
     return pieces, number
 
 
-def stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[Stage]]:
+def split_stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[Stage]]:
     """Return the defaults of the ARGs before the first FROM, and the stages. Raises ContainerfileError."""
     given: dict[str, str] = {}
     found: list[tuple[str, str, Instruction, list[Instruction]]] = []
@@ -156,7 +158,7 @@ def stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[St
                 raise ContainerfileError(
                     "FROM names one image, and AS a name", one.pieces[0].line if one.pieces else 1
                 )
-            found.append((filled(match["image"], given), match["name"] or "", one, []))
+            found.append((expand_build_variables(match["image"], given), match["name"] or "", one, []))
         elif found:
             found[-1][3].append(one)
         elif one.name == "ARG":
@@ -166,7 +168,7 @@ def stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[St
     return given, [Stage(base, name, begin, tuple(rest)) for base, name, begin, rest in found]
 
 
-def last(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:
+def resolve_last_stage(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:
     """Return the base image of the last stage in the end, and all instructions that lead to the stage."""
     named = {stage.name.lower(): stage for stage in found if stage.name}
     stage, parts, seen = found[-1], list(found[-1].instructions), {id(found[-1])}
@@ -177,7 +179,7 @@ def last(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:
     return stage.base, tuple(parts)
 
 
-def filled(text: str, given: dict[str, str]) -> str:
+def expand_build_variables(text: str, given: dict[str, str]) -> str:
     """Return a text with its variables replaced; a variable without a value stays as it is written."""
 
     def value(match: re.Match[str]) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from gangplan.containerfile.facts import Facts
-from gangplan.containerfile.told import finding
+from gangplan.containerfile.facts import ContainerfileFacts
+from gangplan.containerfile.told import build_lint_finding
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import CONTAINERFILE_REQUIREMENT_OPEN
 
@@ -20,7 +20,9 @@ _EXACT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[^]]*\])?\s*===?\s*[\w.!+-]+\s*(?:;
 _FIXED = re.compile(r"#(?:[^#]*&)?sha(?:256|384|512)=[0-9a-f]{64,}|@[0-9a-f]{40}(?:[#\s]|$)|--hash[= ]sha")
 
 
-def check_requirements(file: str, facts: Facts, read: Callable[[str], str | None]) -> Iterator[Finding]:
+def check_requirements_files(
+    file: str, facts: ContainerfileFacts, read: Callable[[str], str | None]
+) -> Iterator[Finding]:
     """Check the requirements files that a Containerfile copies, and their .in sources, at their own lines."""
     folder = file.rpartition("/")[0]
     names = [one.source for one in facts.copied if _FILE.fullmatch(one.source.rpartition("/")[2])]
@@ -28,13 +30,13 @@ def check_requirements(file: str, facts: Facts, read: Callable[[str], str | None
     for name in dict.fromkeys((*names, *sources)):
         text = read(name)
         beside = f"{folder}/{name}" if folder else name
-        for line, words in _lines(text or ""):
+        for line, words in _list_requirement_lines(text or ""):
             if not _is_exact(words):
                 message = f"'{words[:80]}' does not say which version is installed"
-                yield finding(CONTAINERFILE_REQUIREMENT_OPEN, beside, line, 1, message)
+                yield build_lint_finding(CONTAINERFILE_REQUIREMENT_OPEN, beside, line, 1, message)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _list_requirement_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the first line and text of each requirement; options are skipped, except -e and --editable."""
     whole, begin = "", 0
     for number, line in enumerate(text.splitlines(), 1):

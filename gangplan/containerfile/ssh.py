@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gangplan.containerfile.facts import Copied, Facts
+from gangplan.containerfile.facts import ContainerfileFacts, CopiedFile
 from gangplan.containerfile.parse import Instruction
-from gangplan.containerfile.told import finding, findings_of
+from gangplan.containerfile.told import build_lint_finding, find_matching_lines
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
     CONTAINERFILE_HOST_KEYS,
@@ -29,7 +29,7 @@ _PAM = re.compile(r"(?i)\bUsePAM[ =]+yes\b")
 _HOST_KEYS = re.compile(r"(?i)\bStrictHostKeyChecking[ =]+(?:no|off|accept-new)\b")
 
 
-def check_ssh(file: str, facts: Facts) -> Iterator[Finding]:
+def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     """Check the SSH settings in copied files, at their own lines, and in instructions."""
     folder = file.rpartition("/")[0]
     accepts = False
@@ -39,44 +39,46 @@ def check_ssh(file: str, facts: Facts) -> Iterator[Finding]:
             continue
         beside = f"{folder}/{copied.source}" if folder else copied.source
         accepts = accepts or bool(_HOST_KEYS.search(copied.text))
-        yield from _configuration(beside, copied)
+        yield from _check_ssh_configuration(beside, copied)
     for one in facts.instructions:
         accepts = accepts or any(True for _ in one.find(_HOST_KEYS))
         if one.name == "RUN":
-            yield from findings_of(
+            yield from find_matching_lines(
                 CONTAINERFILE_PASSWORD,
                 file,
                 one,
                 _ALLOWS,
                 lambda match: f"{match['option']} is switched on",
             )
-            yield from findings_of(
+            yield from find_matching_lines(
                 CONTAINERFILE_ROOT_LOGIN,
                 file,
                 one,
                 _ROOT_LOGIN,
                 lambda match: f"{match[0]} is written into a configuration",
             )
-            yield from _ports(file, one, _PORT)
+            yield from _check_ssh_ports(file, one, _PORT)
         if one.name in ("RUN", "CMD", "ENTRYPOINT"):
-            yield from _ports(file, one, _SSHD_PORT)
+            yield from _check_ssh_ports(file, one, _SSHD_PORT)
         elif one.name == "EXPOSE":
             for line, column, match in one.find(_EXPOSED):
                 if match["port"] == "22":
-                    yield finding(CONTAINERFILE_SSH_PORT, file, line, column, "port 22 needs root")
+                    yield build_lint_finding(CONTAINERFILE_SSH_PORT, file, line, column, "port 22 needs root")
     if facts.mpis and facts.has_client and not accepts:
         first = facts.mpis[0]
         message = "no StrictHostKeyChecking no: ssh asks about each worker's host key"
-        yield finding(CONTAINERFILE_HOST_KEYS, file, first.line, first.column, message)
+        yield build_lint_finding(CONTAINERFILE_HOST_KEYS, file, first.line, first.column, message)
 
 
-def _ports(file: str, one: Instruction, pattern: re.Pattern[str]) -> Iterator[Finding]:
+def _check_ssh_ports(file: str, one: Instruction, pattern: re.Pattern[str]) -> Iterator[Finding]:
     for line, column, match in one.find(pattern):
         if int(match["port"]) < 1024 and "ssh" in one.text:
-            yield finding(CONTAINERFILE_SSH_PORT, file, line, column, f"port {match['port']} needs root")
+            yield build_lint_finding(
+                CONTAINERFILE_SSH_PORT, file, line, column, f"port {match['port']} needs root"
+            )
 
 
-def _configuration(file: str, copied: Copied) -> Iterator[Finding]:
+def _check_ssh_configuration(file: str, copied: CopiedFile) -> Iterator[Finding]:
     """Check the lines of a configuration file of sshd or ssh (sshd_config(5))."""
     text = copied.text or ""
     is_server = "sshd" in copied.source or "sshd" in copied.target
@@ -86,15 +88,19 @@ def _configuration(file: str, copied: Copied) -> Iterator[Finding]:
         if not bare or bare.startswith("#"):
             continue
         if is_server and (match := _ALLOWS.match(bare)):
-            yield finding(CONTAINERFILE_PASSWORD, file, number, column, f"{match['option']} is switched on")
+            yield build_lint_finding(
+                CONTAINERFILE_PASSWORD, file, number, column, f"{match['option']} is switched on"
+            )
         if is_server and (match := _ROOT_LOGIN.match(bare)):
-            yield finding(CONTAINERFILE_ROOT_LOGIN, file, number, column, match[0])
+            yield build_lint_finding(CONTAINERFILE_ROOT_LOGIN, file, number, column, match[0])
         if is_server and _PAM.match(bare):
-            yield finding(CONTAINERFILE_SSHD, file, number, column, "PAM needs root")
+            yield build_lint_finding(CONTAINERFILE_SSHD, file, number, column, "PAM needs root")
         if (match := _PORT.match(bare)) and int(match["port"]) < 1024:
-            yield finding(CONTAINERFILE_SSH_PORT, file, number, column, f"port {match['port']} needs root")
+            yield build_lint_finding(
+                CONTAINERFILE_SSH_PORT, file, number, column, f"port {match['port']} needs root"
+            )
     if is_server and not _STRICT_MODES.search(text):
-        yield finding(
+        yield build_lint_finding(
             CONTAINERFILE_SSHD,
             file,
             1,

@@ -13,22 +13,21 @@ from typing import Any
 
 from gangplan.errors import UserError
 from gangplan.model import syncing
-from gangplan.source import MOST_BYTES, ManifestError, load_objects
+from gangplan.source import MAX_DOCUMENT_BYTES, ManifestError, load_objects
 from gangplan.spec.listing import FILES_FOLDER
-from gangplan.spec.near import nearest
+from gangplan.spec.near import suggest_nearest
 from gangplan.spec.root import OVERLAYS, SPECS
 
-RENDERED = "rendered"
 Block = dict[str, Any]
 # Annotations of runs that tell engines their state (generators/common.py, gitops/record.py).
 _STOPPED = b"gangplan.dev/state: stopped"
-_ARCHIVED = f"{syncing.SERVER_SIDE}: Ignore".encode()
+_ARCHIVED = f"{syncing.FLUX_SERVER_SIDE}: Ignore".encode()
 # Lines of a schedule, and of a template of runs if Git has nothing else of them (generators/schedules.py,
 # after.py).
 _SCHEDULE, _SUSPENDED, _TEMPLATE = b"\nkind: CronJob\n", b"\n  suspend: true\n", b"\n  run.yaml: |\n"
 
 
-class Files:
+class WorkspaceFiles:
     """The files of a workspace at `root`. `teams` and `clusters` are the requested names; empty means all."""
 
     def __init__(self, root: Path, teams: tuple[str, ...] = (), clusters: tuple[str, ...] = ()) -> None:
@@ -41,17 +40,17 @@ class Files:
     def _check(self, what: str, names: tuple[str, ...], known: list[str]) -> None:
         for name in names:
             if name not in known:
-                raise UserError(f"there is no {what} '{name}'", nearest(name, known))
+                raise UserError(f"there is no {what} '{name}'", suggest_nearest(name, known))
 
     @cached_property
     def team_names(self) -> list[str]:
         """The folders in specs/."""
-        return folders(self.root / SPECS)
+        return list_subfolders(self.root / SPECS)
 
     @cached_property
     def cluster_names(self) -> list[str]:
         """The folders in overlays/."""
-        return folders(self.root / OVERLAYS)
+        return list_subfolders(self.root / OVERLAYS)
 
     @cached_property
     def all_teams(self) -> Mapping[str, Block]:
@@ -69,7 +68,7 @@ class Files:
         names = self.wanted_teams or tuple(self.team_names)
         if self.wanted_clusters:
             there = {
-                team for name in self.wanted_clusters for team in block(self.all_clusters[name], "teams")
+                team for name in self.wanted_clusters for team in get_block(self.all_clusters[name], "teams")
             }
             names = tuple(name for name in names if name in there)
         return {name: self.all_teams[name] for name in names}
@@ -82,7 +81,8 @@ class Files:
         return {
             name: self.all_clusters[name]
             for name in names
-            if not self.wanted_teams or set(block(self.all_clusters[name], "teams")) & set(self.wanted_teams)
+            if not self.wanted_teams
+            or set(get_block(self.all_clusters[name], "teams")) & set(self.wanted_teams)
         }
 
     def home_of(self, team: str) -> list[str]:
@@ -90,7 +90,7 @@ class Files:
         chosen = self.all_teams[team].get("clusters")
         if isinstance(chosen, list):
             return [str(one) for one in chosen]
-        there = [name for name, file in self.all_clusters.items() if team in block(file, "teams")]
+        there = [name for name, file in self.all_clusters.items() if team in get_block(file, "teams")]
         return there if len(there) == 1 else []
 
     def load(self, file: str) -> Block:
@@ -98,7 +98,7 @@ class Files:
         `unread`."""
         try:
             with (self.root / file).open("rb") as stream:
-                documents = load_objects(stream.read(MOST_BYTES))
+                documents = load_objects(stream.read(MAX_DOCUMENT_BYTES))
         except (OSError, ManifestError):
             documents = []
         if len(documents) != 1:
@@ -107,7 +107,7 @@ class Files:
         return documents[0]
 
 
-def folders(parent: Path) -> list[str]:
+def list_subfolders(parent: Path) -> list[str]:
     """Return the names of the folders in a folder, without hidden ones; none if it does not exist."""
     try:
         with os.scandir(parent) as entries:
@@ -120,14 +120,14 @@ def folders(parent: Path) -> list[str]:
         return []
 
 
-def contents(path: str) -> bytes:
+def read_contents(path: str) -> bytes:
     """Read the bytes of a file, up to the limit of a spec; empty if it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return b""
     try:
-        data = os.read(handle, MOST_BYTES)
+        data = os.read(handle, MAX_DOCUMENT_BYTES)
     except OSError:
         return b""
     finally:
@@ -135,7 +135,7 @@ def contents(path: str) -> bytes:
     return data
 
 
-def yaml_files(folder: str, start: str) -> Iterator[str]:
+def list_yaml_files(folder: str, start: str) -> Iterator[str]:
     """Yield the path of every plain *.yaml file below a folder, except hidden files and those that specs
     mount.
 
@@ -151,29 +151,29 @@ def yaml_files(folder: str, start: str) -> Iterator[str]:
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False) and entry.name != FILES_FOLDER:
-            yield from yaml_files(f"{folder}/{entry.name}", path)
+            yield from list_yaml_files(f"{folder}/{entry.name}", path)
         elif entry.name.endswith(".yaml") and entry.is_file(follow_symlinks=False):
             yield path
 
 
-def block(body: Block, name: str) -> Block:
+def get_block(body: Block, name: str) -> Block:
     """Return a mapping in a mapping; empty if there is none."""
     found = body.get(name)
     return found if isinstance(found, dict) else {}
 
 
-def blocks(body: Block, name: str) -> dict[str, Block]:
+def get_named_blocks(body: Block, name: str) -> dict[str, Block]:
     """Return the mappings in a mapping, by name; anything else counts as empty."""
-    return {key: value if isinstance(value, dict) else {} for key, value in block(body, name).items()}
+    return {key: value if isinstance(value, dict) else {} for key, value in get_block(body, name).items()}
 
 
-def entries(body: Block, name: str) -> list[Any]:
+def get_list(body: Block, name: str) -> list[Any]:
     """Return a list in a mapping; empty if there is none."""
     found = body.get(name)
     return found if isinstance(found, list) else []
 
 
-def state_of_run(run: bytes) -> str:
+def read_run_state(run: bytes) -> str:
     """Return the state of a rendered run in Git: active, waiting, scheduled, stopped or archived.
 
     A waiting run is created when others are complete, a scheduled one by its schedule.

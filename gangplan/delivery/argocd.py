@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gangplan.delivery.checks import destinations, recipients
-from gangplan.delivery.engine import Engine, Given, Option
-from gangplan.delivery.options import NAMESPACE, PREFIX, REPO, REVISION
+from gangplan.delivery.checks import check_destinations, check_recipients
+from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine
+from gangplan.delivery.options import NAMESPACE_OPTION, PREFIX_OPTION, REPO_OPTION, REVISION_OPTION
 from gangplan.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,37 +18,39 @@ if TYPE_CHECKING:
 _IMAGE = "registry.example.com/gangplan@sha256:DIGEST"
 
 
-def _files(given: Given) -> Mapping[str, str]:
+def _build_argocd_files(given: EngineInput) -> Mapping[str, str]:
     """Build a file per cluster, and `settings/` for Argo CD itself. Raises UserError for an unknown
     Trainer."""
-    from gangplan.delivery.clusters import parts_of, source_of, workspace_of
-    from gangplan.gitops.argocd import ArgoOptions, argocd_objects
-    from gangplan.gitops.settings import settings_of
+    from gangplan.delivery.clusters import build_repository_source, list_rendered_parts, require_workspace
+    from gangplan.gitops.argocd import ArgoOptions, build_argocd_objects
+    from gangplan.gitops.settings import build_argocd_settings
     from gangplan.objects import dump_all
 
-    workspace, source = workspace_of(given), source_of(given)
+    workspace, source = require_workspace(given), build_repository_source(given)
     options = ArgoOptions(given["retries"], tuple(given["notify"].items()), bool(given["plugin"]))
     files = {}
     for name in given.clusters:
-        cluster = _cluster(workspace, name, given["destination"].get(name, ""))
-        files[f"{name}.yaml"] = dump_all(argocd_objects(cluster, source, parts_of(given, name), options))
-    for name, bodies in settings_of(source.namespace, options, given["plugin"]).items():
+        cluster = _build_argocd_cluster(workspace, name, given["destination"].get(name, ""))
+        files[f"{name}.yaml"] = dump_all(
+            build_argocd_objects(cluster, source, list_rendered_parts(given, name), options)
+        )
+    for name, bodies in build_argocd_settings(source.namespace, options, given["plugin"]).items():
         files[f"settings/{name}"] = dump_all(bodies)
     return files
 
 
-def _cluster(workspace: Workspace, name: str, destination: str) -> ArgoCluster:
-    from gangplan.delivery.clusters import controllers
+def _build_argocd_cluster(workspace: Workspace, name: str, destination: str) -> ArgoCluster:
+    from gangplan.delivery.clusters import list_controllers
     from gangplan.gitops.argocd import ArgoCluster
-    from gangplan.model.support import TRAINER
+    from gangplan.model.support import TRAINER_LINES
     from gangplan.model.version import parse_version
-    from gangplan.policy.export import guardrails
+    from gangplan.policy.export import list_guardrails
     from gangplan.resolve.site import has_cronjobs
     from gangplan.spec.namespaces import namespace_of
 
     spec = workspace.clusters[name].spec
     versions = spec.versions
-    trainer = TRAINER.get(parse_version(versions.trainer).line) if versions.trainer else None
+    trainer = TRAINER_LINES.get(parse_version(versions.trainer).line) if versions.trainer else None
     if trainer is None and versions.trainer:
         raise UserError(
             f"cluster {name} has a Trainer that gangplan does not know", "Run `gangplan cluster check`."
@@ -60,75 +62,82 @@ def _cluster(workspace: Workspace, name: str, destination: str) -> ArgoCluster:
         trainer.override_field if trainer else "",
         others=(spec.monitoring.namespace,) if spec.monitoring else (),
         destination=destination,
-        policies=guardrails(workspace, name),
-        controllers=controllers(spec),
+        policies=list_guardrails(workspace, name),
+        controllers=list_controllers(spec),
         has_volumes=any(one.persistent_volumes for one in spec.teams.values()),
         has_cronjobs=has_cronjobs(spec),
         has_retry_refresh=not versions.argocd or parse_version(versions.argocd).at_least(3, 2),
     )
 
 
-def _known(given: Given, value: Any) -> None:
-    from gangplan.delivery.clusters import workspace_of
-    from gangplan.spec.near import nearest
+def _check_known_clusters(given: EngineInput, value: Any) -> None:
+    from gangplan.delivery.clusters import require_workspace
+    from gangplan.spec.near import suggest_nearest
 
-    known = workspace_of(given).clusters
+    known = require_workspace(given).clusters
     absent = [name for name in value if name not in known]
     if absent:
         names = "; ".join(f"there is no cluster '{name}'" for name in absent)
-        raise UserError(names, nearest(absent[0], known))
+        raise UserError(names, suggest_nearest(absent[0], known))
 
 
-def _plugin(value: Any, words: str) -> Any:
-    from gangplan.gitops.ci import check_image
+def _check_plugin_image(value: Any, words: str) -> Any:
+    from gangplan.gitops.ci import check_ci_image
 
-    if value and "@sha256:" not in check_image(value, words):
+    if value and "@sha256:" not in check_ci_image(value, words):
         help = f"Name it by digest, for it decides what is synced: {words} {_IMAGE}."
         raise UserError(f"{words} {value}: a tag can be moved to another image", help)
     return value
 
 
-def _attempts(value: Any, words: str) -> Any:
+def _check_retry_count(value: Any, words: str) -> Any:
     if value < 0:
         raise UserError(f"{words} {value}: the least is 0, which means never", f"Write {words} 5.")
     return value
 
 
-ENGINE = Engine(
+ENGINE = GitopsEngine(
     "argocd",
     "Write Argo CD projects and applications of each cluster, and health checks for Argo CD itself.",
     (
-        REPO,
-        REVISION,
-        replace(NAMESPACE, default="argocd"),
-        PREFIX,
-        Option(
+        REPO_OPTION,
+        REVISION_OPTION,
+        replace(NAMESPACE_OPTION, default="argocd"),
+        PREFIX_OPTION,
+        EngineOption(
             "destination",
             "What Argo CD calls a cluster, or the address of its server (default: its name here).",
             "CLUSTER=NAME",
             "us-cloud=prod-us",
             {},
-            check=destinations,
-            against=_known,
+            check=check_destinations,
+            against=_check_known_clusters,
         ),
-        Option("retries", "How often a failed sync is tried again; 0: never.", "N", "3", 5, check=_attempts),
-        Option(
+        EngineOption(
+            "retries",
+            "How often a failed sync is tried again; 0: never.",
+            "N",
+            "3",
+            5,
+            check=_check_retry_count,
+        ),
+        EngineOption(
             "notify",
             "Who hears of failed syncs and failed runs, such as slack=ml-runs.",
             "SERVICE=RECIPIENT",
             "slack=ml-runs",
             {},
-            check=recipients,
+            check=check_recipients,
         ),
-        Option(
+        EngineOption(
             "plugin",
             "Let a plugin in this image check the tree at every sync, instead of reading it directly.",
             "IMAGE",
             _IMAGE,
-            check=_plugin,
+            check=_check_plugin_image,
         ),
     ),
-    _files,
+    _build_argocd_files,
     home="argocd",
     by_cluster=True,
 )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.gitops.source import is_server
+from gangplan.gitops.source import is_server_address
 
 _PYTHON = re.compile(r"3(?:\.[0-9]{1,2}){0,2}")
 _ORGANISATION = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*", re.ASCII)
@@ -24,14 +24,14 @@ _SERVICE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 _PATTERN = frozenset("*?[]{}!\\")
 
 
-def version(value: Any, words: str) -> Any:
+def check_python_version(value: Any, words: str) -> Any:
     """Check a version of Python, and return it. Raises UserError."""
     if not _PYTHON.fullmatch(value):
         raise UserError(f"'{value}' is not a version of Python", f"Write {words} 3.13.")
     return value
 
 
-def organisation(value: Any, words: str) -> Any:
+def check_organisation(value: Any, words: str) -> Any:
     """Check an organisation or group of a forge, and return it. Raises UserError."""
     if not _ORGANISATION.fullmatch(value):
         bare = value.strip("@/ ")
@@ -40,31 +40,33 @@ def organisation(value: Any, words: str) -> Any:
     return value
 
 
-def destinations(value: Any, words: str) -> Any:
+def check_destinations(value: Any, words: str) -> Any:
     """Check what Argo CD calls clusters, or the addresses of their servers, and return them. Raises
     UserError."""
     help = (
         "Write its name, without * ? [ ] { } ! and \\, or its server's address: https://k8s.example.com:6443."
     )
-    return _each(value, words, "is not what Argo CD calls a cluster", _is_destination, help)
+    return _check_option_values(value, words, "is not what Argo CD calls a cluster", _is_destination, help)
 
 
-def recipients(value: Any, words: str) -> Any:
+def check_recipients(value: Any, words: str) -> Any:
     """Check recipients by service, and return them. Raises UserError."""
     for service in value:
         if not _SERVICE.fullmatch(service):
             message = f"{words} {service}: '{service}' is not what Argo CD calls a service"
             raise UserError(message, "Write it in letters, digits, '-' and '_', such as slack.")
-    return _each(value, words, "cannot be a recipient", _is_line, "Write ml-runs; for two, 'ml-runs;ml-ops'.")
+    return _check_option_values(
+        value, words, "cannot be a recipient", _is_line, "Write ml-runs; for two, 'ml-runs;ml-ops'."
+    )
 
 
-def owners(value: Any, words: str) -> Any:
+def check_owners(value: Any, words: str) -> Any:
     """Check owners by team, and return them. Raises UserError."""
     help = "Write @acme/nlp; for two, '@acme/nlp @acme/ops'."
-    return _each(value, words, "does not name owners", _are_owners, help)
+    return _check_option_values(value, words, "does not name owners", _is_codeowner_list, help)
 
 
-def _each(
+def _check_option_values(
     value: Mapping[str, str], words: str, says: str, takes: Callable[[str], bool], help: str
 ) -> Mapping[str, str]:
     wrong = [f"{words} {name}: '{one}' {says}" for name, one in value.items() if not takes(one)]
@@ -79,9 +81,9 @@ def _is_line(value: str) -> bool:
 
 def _is_destination(value: str) -> bool:
     if value.startswith(("https://", "http://")):
-        return is_server(value)
+        return is_server_address(value)
     return _is_line(value) and not _PATTERN.intersection(value)
 
 
-def _are_owners(value: str) -> bool:
+def _is_codeowner_list(value: str) -> bool:
     return all(_OWNER.fullmatch(one) for one in value.split(" "))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.delivery.engine import Given
+from gangplan.delivery.engine import EngineInput
 from gangplan.errors import InternalError, UserError
 from gangplan.gitops.source import RepositorySource
 from gangplan.spec.cluster import Cluster
@@ -13,7 +13,7 @@ from gangplan.workspace import RENDERED, Workspace
 PARTS = ("platform", "tenants", "runs")
 
 
-def workspace_of(given: Given) -> Workspace:
+def require_workspace(given: EngineInput) -> Workspace:
     """Return the workspace, which is read before an engine about clusters is asked.
 
     Raises InternalError if it was not read.
@@ -23,24 +23,24 @@ def workspace_of(given: Given) -> Workspace:
     return given.workspace
 
 
-def source_of(given: Given) -> RepositorySource:
+def build_repository_source(given: EngineInput) -> RepositorySource:
     """Return where the engine finds the workspace."""
     return RepositorySource(given["repo"], given["revision"], given["namespace"], given["prefix"])
 
 
-def controllers(spec: Cluster) -> tuple[str, ...]:
+def list_controllers(spec: Cluster) -> tuple[str, ...]:
     """Return what starts runs on a cluster, as `versions` calls it."""
     stated = {"trainer": spec.versions.trainer, "mpiOperator": spec.versions.mpi_operator}
     return tuple(key for key, version in stated.items() if version)
 
 
-def parts_of(given: Given, cluster: str) -> Sequence[str]:
+def list_rendered_parts(given: EngineInput, cluster: str) -> Sequence[str]:
     """Return the parts of a cluster that are rendered: a part without a folder cannot be synced.
 
     Runs come and go, and are read from the folder of the cluster, which stays. Raises UserError if nothing is
     rendered for the cluster.
     """
-    folder = workspace_of(given).root / RENDERED / cluster
+    folder = require_workspace(given).root / RENDERED / cluster
     if not given.is_rendered:
         return PARTS
     if not folder.is_dir():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gangplan.errors import UserError
 from gangplan.records import dataclass
-from gangplan.spec.near import nearest
+from gangplan.spec.near import suggest_nearest
 
 if TYPE_CHECKING:
     from gangplan.pipeline.request import Request
@@ -21,7 +21,7 @@ Value = str | int | tuple[str, ...] | Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class EngineInput:
     """What an engine builds its files from: the workspace, some clusters, and a value for each of its
     options.
 
@@ -41,7 +41,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class EngineOption:
     """A flag of an engine's command, and the field of its settings with the same name.
 
     The type of its value is that of `default`: a text, a number, a list, or a mapping, whose flags are
@@ -56,10 +56,10 @@ class Option:
     example: str
     default: Value = ""
     shared: str = ""
-    find: Callable[[Given], Value] | None = None
+    find: Callable[[EngineInput], Value] | None = None
     check: Callable[[Any, str], Any] | None = None
     is_needed: bool = False
-    against: Callable[[Given, Any], None] | None = None
+    against: Callable[[EngineInput, Any], None] | None = None
 
     @property
     def flag(self) -> str:
@@ -68,7 +68,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class GitopsEngine:
     """One engine: its options, and the function that builds its files, by their paths below `home`.
 
     `home` is a folder of the workspace; empty for files at the top of the repository. `by_cluster`: its files
@@ -77,20 +77,20 @@ class Engine:
 
     name: str
     help: str
-    options: tuple[Option, ...]
-    files: Callable[[Given], Mapping[str, str]]
+    options: tuple[EngineOption, ...]
+    files: Callable[[EngineInput], Mapping[str, str]]
     home: str = ""
     by_cluster: bool = False
 
 
-def engine_of(name: str) -> Engine:
+def find_engine(name: str) -> GitopsEngine:
     """Return the engine with this name. Raises UserError if there is none."""
     if name not in NAMES:
-        raise UserError(f"there is no engine '{name}'", nearest(name, NAMES))
-    engine: Engine = import_module(f"gangplan.delivery.{name}").ENGINE
+        raise UserError(f"there is no engine '{name}'", suggest_nearest(name, NAMES))
+    engine: GitopsEngine = import_module(f"gangplan.delivery.{name}").ENGINE
     return engine
 
 
-def engines() -> list[Engine]:
+def list_engines() -> list[GitopsEngine]:
     """Return all engines."""
-    return [engine_of(name) for name in NAMES]
+    return [find_engine(name) for name in NAMES]

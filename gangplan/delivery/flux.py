@@ -7,46 +7,69 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gangplan.delivery.engine import Engine, Given
-from gangplan.delivery.options import NAMESPACE, PREFIX, REPO, REVISION
-from gangplan.gitops.source import OCI, check_artifact, check_branch, check_url, flux_url
+from gangplan.delivery.engine import EngineInput, GitopsEngine
+from gangplan.delivery.options import NAMESPACE_OPTION, PREFIX_OPTION, REPO_OPTION, REVISION_OPTION
+from gangplan.gitops.source import (
+    OCI_SCHEME,
+    check_artifact_url,
+    check_branch_name,
+    check_repository_url,
+    format_flux_url,
+)
 
 
-def _files(given: Given) -> Mapping[str, str]:
+def _build_flux_files(given: EngineInput) -> Mapping[str, str]:
     """Build a file per cluster: its source and Kustomizations."""
-    from gangplan.delivery.clusters import controllers, parts_of, source_of, workspace_of
-    from gangplan.gitops.flux import flux_objects
+    from gangplan.delivery.clusters import (
+        build_repository_source,
+        list_controllers,
+        list_rendered_parts,
+        require_workspace,
+    )
+    from gangplan.gitops.flux import build_flux_objects
     from gangplan.objects import dump_all
 
-    files, source = {}, source_of(given)
+    files, source = {}, build_repository_source(given)
     for name in given.clusters:
-        spec, parts = workspace_of(given).clusters[name].spec, parts_of(given, name)
-        objects = flux_objects(
-            name, source, parts, spec.gang == "kueue", bool(spec.multi_kueue), controllers(spec)
+        spec, parts = require_workspace(given).clusters[name].spec, list_rendered_parts(given, name)
+        objects = build_flux_objects(
+            name, source, parts, spec.gang == "kueue", bool(spec.multi_kueue), list_controllers(spec)
         )
         files[f"{name}.yaml"] = dump_all(objects)
     return files
 
 
-def _revision(value: Any, words: str) -> Any:
+def _check_flux_revision(value: Any, words: str) -> Any:
     is_digest = re.fullmatch(r"sha256:[0-9a-f]{64}", value)
-    return value if is_digest else check_branch(value, words)
+    return value if is_digest else check_branch_name(value, words)
 
 
-def _address(value: Any, words: str) -> Any:
-    return check_artifact(value, words) if value.startswith(OCI) else flux_url(check_url(value, words))
+def _check_flux_source_address(value: Any, words: str) -> Any:
+    return (
+        check_artifact_url(value, words)
+        if value.startswith(OCI_SCHEME)
+        else format_flux_url(check_repository_url(value, words))
+    )
 
 
-ENGINE = Engine(
+ENGINE = GitopsEngine(
     "flux",
     "Write a Flux source and Kustomizations for the platform, tenants and runs of each cluster.",
     (
-        replace(REPO, help="Git repository or oci:// artifact that Flux reads.", check=_address),
-        replace(REVISION, help="Branch; with oci://, tag or digest of the artifact.", check=_revision),
-        replace(NAMESPACE, default="flux-system"),
-        PREFIX,
+        replace(
+            REPO_OPTION,
+            help="Git repository or oci:// artifact that Flux reads.",
+            check=_check_flux_source_address,
+        ),
+        replace(
+            REVISION_OPTION,
+            help="Branch; with oci://, tag or digest of the artifact.",
+            check=_check_flux_revision,
+        ),
+        replace(NAMESPACE_OPTION, default="flux-system"),
+        PREFIX_OPTION,
     ),
-    _files,
+    _build_flux_files,
     home="flux",
     by_cluster=True,
 )

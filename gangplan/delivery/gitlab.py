@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gangplan.delivery.engine import Engine, Given
-from gangplan.delivery.options import IMAGE, PREFIX
+from gangplan.delivery.engine import EngineInput, GitopsEngine
+from gangplan.delivery.options import IMAGE_OPTION, PREFIX_OPTION
 
 
-def _files(given: Given) -> Mapping[str, str]:
-    from gangplan.gitops.ci import CiOptions, gitlab_files
+def _build_gitlab_files(given: EngineInput) -> Mapping[str, str]:
+    from gangplan.gitops.ci import CiOptions, render_gitlab_files
 
-    return gitlab_files(CiOptions(workspace=given["prefix"] or ".", image=given["image"]))
+    return render_gitlab_files(CiOptions(workspace=given["prefix"] or ".", image=given["image"]))
 
 
-ENGINE = Engine(
+ENGINE = GitopsEngine(
     "gitlab",
     "Write a GitLab CI/CD component and a pipeline that includes it: code quality, JUnit, plan.",
-    (PREFIX, IMAGE),
-    _files,
+    (PREFIX_OPTION, IMAGE_OPTION),
+    _build_gitlab_files,
 )

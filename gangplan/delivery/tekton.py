@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gangplan.delivery.engine import Engine, Given, Option
-from gangplan.delivery.options import BRANCH, FORGE, IMAGE, NAMESPACE, PREFIX, one_of
+from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine
+from gangplan.delivery.options import (
+    BRANCH_OPTION,
+    FORGE_OPTION,
+    IMAGE_OPTION,
+    NAMESPACE_OPTION,
+    PREFIX_OPTION,
+    build_choice_check,
+)
 from gangplan.errors import UserError
 
 KUBECONFIG, IN_CLUSTER = SYNCS = ("kubeconfig", "in-cluster")
 
 
-def _files(given: Given) -> Mapping[str, str]:
+def _build_tekton_files(given: EngineInput) -> Mapping[str, str]:
     """Build the Tasks, the Pipeline, what starts it, and the rights to sync or to wait for a sync.
 
     Raises UserError for options that exclude each other.
     """
     from gangplan.gitops.ci import CiOptions
-    from gangplan.gitops.tekton import Push, tekton_files
+    from gangplan.gitops.tekton import Push, render_tekton_files
     from gangplan.pipeline.past import BOUND_ROLES
 
     options = CiOptions(given["branch"], given["prefix"] or ".", given["image"])
@@ -30,18 +37,18 @@ def _files(given: Given) -> Mapping[str, str]:
             f"a pod is in one cluster, and there are {len(given.clusters)}",
             f"Name that of the pipelines (--cluster NAME), or write --sync {KUBECONFIG}.",
         )
-    waited = tuple(_waited(given)) if wait else ()
+    waited = tuple(_list_awaited_sync_objects(given)) if wait else ()
     push = Push(wait, waited, sync, given.clusters, tuple(BOUND_ROLES), given["namespace"])
-    return tekton_files(options, given["forge"], push, given["start"])
+    return render_tekton_files(options, given["forge"], push, given["start"])
 
 
-def _waited(given: Given) -> Iterator[str]:
+def _list_awaited_sync_objects(given: EngineInput) -> Iterator[str]:
     """Yield the objects of the sync engine that a pipeline waits for."""
-    from gangplan.delivery.clusters import workspace_of
+    from gangplan.delivery.clusters import require_workspace
     from gangplan.gitops.flux import kustomizations_of
 
     for cluster in given.clusters:
-        teams = workspace_of(given).clusters[cluster].spec.teams
+        teams = require_workspace(given).clusters[cluster].spec.teams
         if given["wait"] == "argocd":
             parts = ["platform", "tenants", *(f"runs-{team}" for team in teams)]
         else:
@@ -49,38 +56,38 @@ def _waited(given: Given) -> Iterator[str]:
         yield from (f"{cluster}-{part}" for part in parts)
 
 
-ENGINE = Engine(
+ENGINE = GitopsEngine(
     "tekton",
     "Write Tekton Tasks, a Pipeline, and what starts it: Pipelines as Code or Tekton Triggers.",
     (
-        BRANCH,
-        PREFIX,
-        IMAGE,
-        FORGE,
-        Option(
+        BRANCH_OPTION,
+        PREFIX_OPTION,
+        IMAGE_OPTION,
+        FORGE_OPTION,
+        EngineOption(
             "start",
             "What starts the Pipeline: pac (Pipelines as Code) or triggers (Tekton Triggers).",
             "NAME",
             "triggers",
             "pac",
-            check=one_of("starter", ("pac", "triggers")),
+            check=build_choice_check("starter", ("pac", "triggers")),
         ),
-        Option(
+        EngineOption(
             "sync",
             "In place of an engine, apply rendered/ after a push, with this: kubeconfig or in-cluster.",
             "WITH",
             "in-cluster",
-            check=one_of("way to a cluster", ("", *SYNCS)),
+            check=build_choice_check("way to a cluster", ("", *SYNCS)),
         ),
-        Option(
+        EngineOption(
             "wait",
             "After a push, wait until this has synced it: argocd or flux.",
             "ENGINE",
             "argocd",
-            check=one_of("sync engine", ("", "argocd", "flux")),
+            check=build_choice_check("sync engine", ("", "argocd", "flux")),
         ),
-        replace(NAMESPACE, default="ci", help="The namespace of the pipelines."),
+        replace(NAMESPACE_OPTION, default="ci", help="The namespace of the pipelines."),
     ),
-    _files,
+    _build_tekton_files,
     by_cluster=True,
 )

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from gangplan.records import dataclass
 
-ROOT, SYMPTOM, ENDING = 0, 1, 2
+ROOT_CAUSE, SYMPTOM, ENDING = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class KnownCause:
     """A cause with its stable id.
 
     `cures` are ranked, the likeliest and cheapest first; `rules` would have reported it in CI.
@@ -24,4 +24,4 @@ class Cause:
     means: str
     cures: tuple[str, ...]
     rules: tuple[str, ...] = ()
-    depth: int = ROOT
+    depth: int = ROOT_CAUSE

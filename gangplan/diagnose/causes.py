@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 from gangplan.diagnose import known_cluster, known_mpi, known_preflight, known_program, known_start
-from gangplan.diagnose.cause import Cause
+from gangplan.diagnose.cause import KnownCause
 
 
 @cache
-def causes() -> dict[str, Cause]:
+def list_causes() -> dict[str, KnownCause]:
     """Return every cause by its id, in the order of the reference page."""
-    found: dict[str, Cause] = {}
+    found: dict[str, KnownCause] = {}
     for table in (known_cluster, known_start, known_mpi, known_preflight, known_program):
         for cause in table.CAUSES:
             if cause.id in found:
@@ -20,7 +20,7 @@ def causes() -> dict[str, Cause]:
     return found
 
 
-def topics() -> dict[str, tuple[Cause, ...]]:
+def group_causes_by_topic() -> dict[str, tuple[KnownCause, ...]]:
     """Return the causes by topic, for the reference page."""
     return {
         "Before the pods run": known_cluster.CAUSES,

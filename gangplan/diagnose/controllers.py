@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from gangplan.diagnose.evidence import Body, Sighting, Thing, Who
-from gangplan.diagnose.things import LAUNCH, by_job, conditions_of, is_true, mapped, run_of
-from gangplan.live.reasons import of_eviction, of_kueue, of_preemption
+from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting
+from gangplan.diagnose.things import (
+    LAUNCH,
+    coerce_mapping,
+    conditions_of,
+    find_run_of_object,
+    is_condition_true,
+    parse_job_name,
+)
+from gangplan.live.reasons import explain_eviction, explain_kueue_message, explain_preemption
+from gangplan.objects import Body
 
 _JOBS = {
     "DeadlineExceeded": "deadline",
@@ -23,9 +31,12 @@ _JOBS = {
 _EXIT = re.compile(r"exit code (?P<code>\d+)")
 
 
-def of_workload(thing: Thing) -> Iterator[Sighting]:
+def find_workload_sightings(thing: SavedObject) -> Iterator[Sighting]:
     """Yield the causes in Kueue's conditions of a run."""
-    who, conditions = Who(run_of(thing)), {str(one.get("type")): one for one in conditions_of(thing)}
+    who, conditions = (
+        RunPart(find_run_of_object(thing)),
+        {str(one.get("type")): one for one in conditions_of(thing)},
+    )
 
     def say(cause: str, text: str, one: Body) -> Sighting:
         return Sighting(
@@ -33,15 +44,15 @@ def of_workload(thing: Thing) -> Iterator[Sighting]:
         )
 
     evicted, quota = conditions.get("Evicted", {}), conditions.get("QuotaReserved", {})
-    if mapped(thing.body.get("spec")).get("active") is False:
-        yield say("deactivated", of_kueue("The workload is deactivated"), evicted or quota)
+    if coerce_mapping(thing.body.get("spec")).get("active") is False:
+        yield say("deactivated", explain_kueue_message("The workload is deactivated"), evicted or quota)
         return
-    if is_true(conditions.get("Finished")):
+    if is_condition_true(conditions.get("Finished")):
         return
-    if is_true(evicted):
+    if is_condition_true(evicted):
         reason, said = str(evicted.get("reason") or ""), str(evicted.get("message") or "")
         if reason == "Preempted":
-            yield say("preempted", of_preemption(said), evicted)
+            yield say("preempted", explain_preemption(said), evicted)
         else:
             causes = {
                 "PodsReadyTimeout": "not-ready-in-time",
@@ -50,19 +61,19 @@ def of_workload(thing: Thing) -> Iterator[Sighting]:
             }
             cause = causes.get(reason, "queue-inactive" if reason.endswith("QueueStopped") else "")
             if cause:
-                yield say(cause, of_eviction(reason, said), evicted)
+                yield say(cause, explain_eviction(reason, said), evicted)
     message = str(quota.get("message") or "")
     # Kueue writes why it evicted a run to both conditions: the run then waits out a backoff, not for quota.
-    is_evicted = is_true(evicted) and message == str(evicted.get("message") or "")
-    if quota and not is_true(quota) and not is_evicted:
-        cause = _of_waiting(message)
+    is_evicted = is_condition_true(evicted) and message == str(evicted.get("message") or "")
+    if quota and not is_condition_true(quota) and not is_evicted:
+        cause = _find_kueue_wait_cause(message)
         if cause:
-            yield say(cause, of_kueue(message), quota)
-    elif is_true(quota) and not is_true(conditions.get("Admitted")):
+            yield say(cause, explain_kueue_message(message), quota)
+    elif is_condition_true(quota) and not is_condition_true(conditions.get("Admitted")):
         yield say("admission-check", "has quota, and waits for admission checks", quota)
 
 
-def _of_waiting(message: str) -> str:
+def _find_kueue_wait_cause(message: str) -> str:
     """Return why Kueue keeps a workload in the queue."""
     if "maximum capacity" in message and "more needed" not in message:
         return "quota-never"
@@ -77,10 +88,10 @@ def _of_waiting(message: str) -> str:
     return "quota-wait" if message else ""
 
 
-def of_job(thing: Thing, homes: Mapping[tuple[str, str], Who]) -> Iterator[Sighting]:
+def find_job_sightings(thing: SavedObject, homes: Mapping[tuple[str, str], RunPart]) -> Iterator[Sighting]:
     """Yield how a TrainJob, JobSet or Job ended."""
     for one in conditions_of(thing):
-        if one.get("type") not in ("Failed", "FailureTarget", "Suspended") or not is_true(one):
+        if one.get("type") not in ("Failed", "FailureTarget", "Suspended") or not is_condition_true(one):
             continue
         reason, said = str(one.get("reason") or ""), str(one.get("message") or "")
         if one.get("type") == "Suspended" and reason != "TrainingRuntimeNotSupported":
@@ -88,7 +99,7 @@ def of_job(thing: Thing, homes: Mapping[tuple[str, str], Who]) -> Iterator[Sight
         cause = _JOBS.get(reason, "job-failed")
         if cause == "not-retried" and (match := _EXIT.search(said)):
             cause = LAUNCH.get(int(match["code"]), cause)
-        who = homes.get((thing.kind, thing.name)) or by_job(thing.kind, thing.name)
+        who = homes.get((thing.kind, thing.name)) or parse_job_name(thing.kind, thing.name)
         yield Sighting(
             cause, thing.file, 0, thing.words, f"{reason}: {said}"[:400], who, str(one.get("lastTransitionTime") or "")
         )  # fmt: skip

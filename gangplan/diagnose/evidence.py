@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
 
+from gangplan.objects import Body
 from gangplan.records import dataclass
 
-Body = dict[str, Any]
 # Pods of a run are named `<run>-<role>-0-<index>-<five letters>` (JobSet, Job); a host name lacks the
 # letters.
 _POD = re.compile(r"^(?P<run>.+?)-(?P<role>launcher|node|[a-z0-9]+)-0-(?P<index>\d+)(?:-[a-z0-9]{5})?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class RunPart:
     """A part of a run; all fields are optional.
 
     `role` is its pod's, `worker` counts from 0, `rank` is MPI's or torch's.
@@ -50,7 +49,7 @@ class Sighting:
     line: int
     what: str
     text: str
-    who: Who = Who()
+    who: RunPart = RunPart()
     at: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,7 +60,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class SavedObject:
     """A saved object and its file."""
 
     body: Body
@@ -102,22 +101,22 @@ class Log:
     lines: int
     sightings: tuple[Sighting, ...]
     last: tuple[str, ...]
-    who: Who = Who()
+    who: RunPart = RunPart()
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything that was read; `skipped` are files that are neither objects nor logs."""
 
-    things: tuple[Thing, ...]
+    things: tuple[SavedObject, ...]
     logs: tuple[Log, ...]
     skipped: tuple[str, ...] = ()
 
 
-def who_of_pod(name: str) -> Who:
+def parse_pod_name(name: str) -> RunPart:
     """Parse the name of a pod, or a worker's host name, into the part of a run."""
     match = _POD.match(name.partition(".")[0])
     if match is None:
-        return Who()
+        return RunPart()
     role = match["role"]
-    return Who(match["run"], role, None if role == "launcher" else int(match["index"]))
+    return RunPart(match["run"], role, None if role == "launcher" else int(match["index"]))

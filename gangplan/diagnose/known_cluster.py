@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import SYMPTOM, Cause
+from gangplan.diagnose.cause import SYMPTOM, KnownCause
 
 CAUSES = (
-    Cause(
+    KnownCause(
         "quota-wait",
         "it waits for quota that other runs hold",
         "Kueue has the run in its queue. It starts when enough of the quota is free; nothing is broken.",
@@ -16,7 +16,7 @@ CAUSES = (
         ),
         ("quota-nearly-used",),
     ),
-    Cause(
+    KnownCause(
         "quota-never",
         "it asks for more than its queue can ever have",
         "The quota of the queue, with all that it may borrow, is below what the run needs: it waits forever.",
@@ -26,7 +26,7 @@ CAUSES = (
         ),
         ("never-admitted", "over-quota"),
     ),
-    Cause(
+    KnownCause(
         "queue-inactive",
         "its queue does not exist or takes nothing",
         "The LocalQueue or ClusterQueue is missing, stopped, or names a flavor or admission check that is not there.",
@@ -36,7 +36,7 @@ CAUSES = (
         ),
         ("not-queued", "queue-invalid"),
     ),
-    Cause(
+    KnownCause(
         "topology-full",
         "there is no room for it close together",
         "The run wants its pods within one rack or block, and no domain has enough free nodes.",
@@ -46,13 +46,13 @@ CAUSES = (
         ),
         ("no-topology", "topology-missing"),
     ),
-    Cause(
+    KnownCause(
         "admission-check",
         "an admission check has not said yes",
         "The run has quota, and another controller (provisioning of nodes, a budget) has to agree first.",
         ("Look at status.admissionChecks of the Workload, and at the controller that is named there.",),
     ),
-    Cause(
+    KnownCause(
         "deactivated",
         "its Workload was deactivated",
         "Somebody set spec.active to false, or its pods were not ready too often in a row.",
@@ -61,7 +61,7 @@ CAUSES = (
             "Then start it again with a new run: run: N in the spec.",
         ),
     ),
-    Cause(
+    KnownCause(
         "preempted",
         "it was stopped for a run with a higher claim",
         "Kueue took its place for another run, and puts it back into the queue. It starts again from its last checkpoint.",
@@ -71,7 +71,7 @@ CAUSES = (
         ),
         ("preemptible-without-checkpoint",),
     ),
-    Cause(
+    KnownCause(
         "not-ready-in-time",
         "its pods were not ready in time, and it went back to the queue",
         "Kueue gives all pods of a run some minutes to be ready together. One that pulls a large image or finds no node uses them up.",
@@ -82,7 +82,7 @@ CAUSES = (
         ("gang-deadlock",),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "pods-refused",
         "the cluster refuses its pods",
         "The API server refuses to create the pods: Pod Security, a policy or a webhook of the cluster.",
@@ -92,7 +92,7 @@ CAUSES = (
         ),
         ("pod-security", "server-policy", "server-webhook"),
     ),
-    Cause(
+    KnownCause(
         "object-quota",
         "a quota of the namespace is used up",
         "A ResourceQuota of the namespace (pods, CPU, memory, GPUs, objects) has no room for another pod.",
@@ -102,19 +102,19 @@ CAUSES = (
         ),
         ("hard-quota-below-queue", "run-count", "server-quota"),
     ),
-    Cause(
+    KnownCause(
         "account-missing",
         "its service account does not exist",
         "Pods cannot be made without the account that they name.",
         ("Sync the team's objects: rendered/CLUSTER/teams/TEAM has the account.",),
     ),
-    Cause(
+    KnownCause(
         "webhook-down",
         "a webhook of the cluster does not answer",
         "The API server asks a webhook about every such object, and it is down or times out.",
         ("Ask the platform team to look at the webhook that is named; then nothing else is needed.",),
     ),
-    Cause(
+    KnownCause(
         "runtime-missing",
         "Trainer cannot use its runtime",
         "The TrainingRuntime that the run names is missing, or Trainer refuses it.",
@@ -124,7 +124,7 @@ CAUSES = (
         ),
         ("object-invalid", "version-unsupported"),
     ),
-    Cause(
+    KnownCause(
         "no-gpu",
         "no node has enough free GPUs",
         "The scheduler found no node with that many GPUs of that kind free.",
@@ -134,7 +134,7 @@ CAUSES = (
         ),
         ("no-node-fits", "nodes-too-few"),
     ),
-    Cause(
+    KnownCause(
         "no-room",
         "no node has enough of what it asks for",
         "The scheduler found no node with enough CPU, memory, disk or devices free.",
@@ -144,7 +144,7 @@ CAUSES = (
         ),
         ("no-node-fits", "nodes-tight"),
     ),
-    Cause(
+    KnownCause(
         "no-matching-node",
         "no node has the labels that it asks for, or tolerates it",
         "The nodes have other labels than the cluster file says, or taints that the run does not tolerate.",
@@ -154,7 +154,7 @@ CAUSES = (
         ),
         ("no-node-fits", "observed-nodes", "pool-labels-missing"),
     ),
-    Cause(
+    KnownCause(
         "volume-pending",
         "a volume that it needs is not there",
         "A PersistentVolumeClaim that it mounts is missing, or waits for a volume.",
@@ -164,7 +164,7 @@ CAUSES = (
         ),
         ("claim-unknown", "storage-class-unknown", "claim-zone"),
     ),
-    Cause(
+    KnownCause(
         "volume-zone",
         "its volume is in another zone than the nodes that are free",
         "The volume can only be used by nodes of its own zone.",

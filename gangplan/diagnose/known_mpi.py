@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM, Cause
+from gangplan.diagnose.cause import ENDING, SYMPTOM, KnownCause
 
 CAUSES = (
-    Cause(
+    KnownCause(
         "worker-unreached",
         "a worker did not answer in time",
         "The launch script waited for every worker's name and SSH, and one did not come.",
@@ -15,7 +15,7 @@ CAUSES = (
         ),
         ("network-unreachable",),
     ),
-    Cause(
+    KnownCause(
         "hostfile-differs",
         "the hostfile names other workers than planned",
         "Trainer wrote a hostfile that does not have the workers of the plan: somebody changed the run on the cluster, or the runtime is another one.",
@@ -25,13 +25,13 @@ CAUSES = (
         ),
         ("ranks-mismatch", "plan-broken", "version-untried"),
     ),
-    Cause(
+    KnownCause(
         "mpi-setup-missing",
         "the setup file of the MPI is not in the image",
         "The catalog names a file that sets up the MPI (setvars.sh, a profile), and the image does not have it.",
         ("Correct the image's entry in the catalog.",),
     ),
-    Cause(
+    KnownCause(
         "mpi-not-all-workers",
         "MPI did not reach all workers",
         "mpirun started, and not on all workers. Without the check, all ranks would have run on one of them.",
@@ -41,7 +41,7 @@ CAUSES = (
         ),
         ("mpi-launch", "mpi-mismatch"),
     ),
-    Cause(
+    KnownCause(
         "ssh-refused",
         "a worker's SSH server does not answer",
         "The launcher's connection was refused, timed out or found no route: sshd is not running there, or the network is closed.",
@@ -51,7 +51,7 @@ CAUSES = (
         ),
         ("network-unreachable", "image-without-mpi"),
     ),
-    Cause(
+    KnownCause(
         "ssh-name",
         "a worker's name is not known",
         "The name of a worker could not be resolved: its pod is not there yet, or DNS does not answer.",
@@ -61,7 +61,7 @@ CAUSES = (
         ),
         ("network-unreachable",),
     ),
-    Cause(
+    KnownCause(
         "ssh-denied",
         "a worker refuses the launcher's SSH key",
         "The key is not among those that the worker's sshd accepts, or sshd does not read the file.",
@@ -70,7 +70,7 @@ CAUSES = (
             "StrictModes refuses keys in folders that others may write: set StrictModes no, or correct the folder.",
         ),
     ),
-    Cause(
+    KnownCause(
         "ssh-key-permissions",
         "an SSH key may be read by others",
         "ssh and sshd ignore private keys that others may read. Secrets are mounted with such permissions unless told otherwise.",
@@ -79,7 +79,7 @@ CAUSES = (
         ),
         ("secret-path",),
     ),
-    Cause(
+    KnownCause(
         "ssh-host-key",
         "the launcher does not trust a worker's host key",
         "Each worker has new host keys, which no known_hosts file has.",
@@ -87,7 +87,7 @@ CAUSES = (
             "Set StrictHostKeyChecking no for the hosts of the run (gangplan does, unless the image's own ssh_config comes first).",
         ),
     ),
-    Cause(
+    KnownCause(
         "sshd-broken",
         "sshd does not start in the workers",
         "sshd has no host keys, misses its folder, or its configuration has an error.",
@@ -96,7 +96,7 @@ CAUSES = (
             "As another user than root, sshd needs a port above 1023, UsePAM no, and no /run/sshd.",
         ),
     ),
-    Cause(
+    KnownCause(
         "user-unknown",
         "its user id has no name in the image",
         "ssh and Open MPI look up the user's name, and /etc/passwd of the image does not have the id.",
@@ -104,14 +104,14 @@ CAUSES = (
             "Add the user to the image; for arbitrary ids (OpenShift), write the line at start or use nss_wrapper.",
         ),
     ),
-    Cause(
+    KnownCause(
         "mpi-root",
         "Open MPI refuses to run as root",
         "mpirun refuses root unless an option allows it.",
         ("Give the image a user other than root.",),
         ("command-root",),
     ),
-    Cause(
+    KnownCause(
         "mpi-not-on-workers",
         "the workers do not have the MPI that the launcher starts",
         "The daemon (orted, prted, hydra_pmi_proxy) was not found on a worker, or misses its libraries.",
@@ -121,7 +121,7 @@ CAUSES = (
         ),
         ("mpi-mismatch", "image-without-mpi"),
     ),
-    Cause(
+    KnownCause(
         "mpi-versions",
         "programs and mpirun are of different MPIs",
         "The library that the program uses, and the mpirun that starts it, do not fit: each rank believes to be alone, or they cannot talk.",
@@ -131,27 +131,27 @@ CAUSES = (
         ),
         ("mpi-mismatch", "mpi-version"),
     ),
-    Cause(
+    KnownCause(
         "too-few-slots",
         "mpirun has to start more ranks than there are slots",
         "-np is more than workers times slots.",
         ("Leave -np out: the run has its own number. Or correct workers and slots.",),
         ("ranks-mismatch", "command-launcher"),
     ),
-    Cause(
+    KnownCause(
         "mpi-option",
         "mpirun does not know one of its options",
         "Options differ among Open MPI 4, Open MPI 5, MPICH and Intel MPI.",
         ("Correct mpi.flags in the spec for the MPI of the image.",),
         ("command-option",),
     ),
-    Cause(
+    KnownCause(
         "mpi-binding",
         "ranks cannot be bound to cores as asked",
         "There are fewer cores than the binding needs, or the container may not bind.",
         ("Raise cpu to a multiple of slots, or set mpi.bindTo: none.",),
     ),
-    Cause(
+    KnownCause(
         "mpi-unreachable",
         "MPI processes cannot reach each other",
         "Connections between ranks were refused or found no way: the wrong network interface, or closed ports.",
@@ -161,7 +161,7 @@ CAUSES = (
         ),
         ("network-unreachable", "network-open"),
     ),
-    Cause(
+    KnownCause(
         "mpi-timeout",
         "MPI did not start in time",
         "Ranks waited for others in MPI_Init or for a daemon, and gave up.",
@@ -169,7 +169,7 @@ CAUSES = (
         (),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "daemon-lost",
         "mpirun lost a worker",
         "The connection to the daemon on a worker broke: its pod ended, or its node.",
@@ -177,7 +177,7 @@ CAUSES = (
         (),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "rank-failed",
         "a rank ended with an error",
         "mpirun ended all ranks because one did.",
@@ -185,7 +185,7 @@ CAUSES = (
         (),
         ENDING,
     ),
-    Cause(
+    KnownCause(
         "rank-aborted",
         "a rank called MPI_Abort",
         "The program, or MPI itself after an error, ended the whole job.",

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import Cause
+from gangplan.diagnose.cause import KnownCause
 
 CAUSES = (
-    Cause(
+    KnownCause(
         "preflight-ranks",
         "the preflight found other ranks than the plan",
         "mpirun started another number of ranks, or put them on workers otherwise than planned.",
         ("Leave numbers of ranks to gangplan: remove -np, --map-by and hosts from command and mpi.flags.",),
         ("ranks-mismatch",),
     ),
-    Cause(
+    KnownCause(
         "preflight-hosts",
         "the preflight found fewer hosts than workers",
         "Several workers have one host name, so ranks share a pod that should be apart.",
         ("Render the run again, and look at /etc/mpi/hostfile in the launcher: it names each worker once.",),
     ),
-    Cause(
+    KnownCause(
         "preflight-versions",
         "workers have different MPI libraries",
         "One of the pods has another build of the image, or a mounted folder hides its MPI.",
@@ -28,7 +28,7 @@ CAUSES = (
         ),
         ("mpi-mismatch",),
     ),
-    Cause(
+    KnownCause(
         "preflight-allreduce",
         "sums over all ranks come out wrong",
         "Hardware or MPI returns wrong numbers: no training on these nodes can be trusted.",
@@ -37,19 +37,19 @@ CAUSES = (
             "Try network: {transport: tcp}: where that is right, the fabric or its driver is at fault.",
         ),
     ),
-    Cause(
+    KnownCause(
         "preflight-gpus",
         "a worker sees fewer GPUs than it asked for",
         "The pod was placed, but device files are missing: the device plugin or the driver of that node is broken.",
         ("Ask the platform team to drain that node; nvidia-smi in the pod says what is left of its GPUs.",),
     ),
-    Cause(
+    KnownCause(
         "preflight-memlock",
         "the limit for locked memory is too low for RDMA",
         "ulimit -l in the pods is not unlimited, so RDMA fails or falls back to TCP.",
         ("Have the container runtime of the nodes start containers with LimitMEMLOCK=infinity.",),
     ),
-    Cause(
+    KnownCause(
         "preflight-storage",
         "a worker cannot use shared storage",
         "It cannot write to a shared folder, or does not see there what the others have written.",
@@ -58,13 +58,13 @@ CAUSES = (
             "Make it ReadWriteMany; a claim of one node is not shared.",
         ),
     ),
-    Cause(
+    KnownCause(
         "preflight-clock",
         "the clock of a node is wrong",
         "Certificates, checkpoints by time and logs of the workers do not agree.",
         ("Ask the platform team to set up time synchronisation (chrony) on that node.",),
     ),
-    Cause(
+    KnownCause(
         "preflight-unstarted",
         "the preflight did not run",
         "mpirun ended before the preflight said anything: its program or mpi4py is missing in the image, or MPI failed.",
@@ -74,7 +74,7 @@ CAUSES = (
         ),
         ("preflight-missing",),
     ),
-    Cause(
+    KnownCause(
         "preflight-unfinished",
         "the preflight did not end",
         "Ranks started and never met: different MPIs, a closed network or a fabric that hangs.",

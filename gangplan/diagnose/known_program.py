@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM, Cause
+from gangplan.diagnose.cause import ENDING, SYMPTOM, KnownCause
 
 CAUSES = (
-    Cause(
+    KnownCause(
         "gpu-memory",
         "its GPU is out of memory",
         "The model, its gradients and the batch do not fit into the memory of the GPU.",
@@ -15,13 +15,13 @@ CAUSES = (
             "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in env, where much is reserved and not allocated.",
         ),
     ),
-    Cause(
+    KnownCause(
         "gpu-driver",
         "the driver of the node is too old for the CUDA of the image",
         "The image's CUDA needs a newer driver than the nodes have.",
         ("Use an image with an older CUDA, or a pool with a newer driver.",),
     ),
-    Cause(
+    KnownCause(
         "gpu-missing",
         "its program sees no GPU",
         "The program asks for CUDA, and its container has no GPU or no driver.",
@@ -31,13 +31,13 @@ CAUSES = (
         ),
         ("gpus-forgotten",),
     ),
-    Cause(
+    KnownCause(
         "gpu-kernels",
         "its libraries have no code for this GPU",
         "The framework was built for other GPU generations.",
         ("Use a build of the framework for the GPU of the pool.",),
     ),
-    Cause(
+    KnownCause(
         "gpu-broken",
         "a GPU failed",
         "The driver reports an error of the hardware: an Xid, memory that cannot be corrected, a GPU that fell off the bus.",
@@ -46,13 +46,13 @@ CAUSES = (
             "Start the run again; retries in the spec does so by itself.",
         ),
     ),
-    Cause(
+    KnownCause(
         "gpu-assert",
         "a check on the GPU failed",
         "Mostly an index that is out of range: a label or token beyond the size of its table.",
         ("Run once with CUDA_LAUNCH_BLOCKING=1 in env, which names the line.",),
     ),
-    Cause(
+    KnownCause(
         "nccl-timeout",
         "ranks waited for each other until NCCL gave up",
         "One rank did not take part in a collective operation: it failed, hangs, is far slower, or took another branch.",
@@ -64,7 +64,7 @@ CAUSES = (
         (),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "gloo-timeout",
         "ranks waited for each other until gloo gave up",
         "One rank did not take part in a collective operation: it failed, hangs, is far slower, or took another branch.",
@@ -76,7 +76,7 @@ CAUSES = (
         (),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "peer-lost",
         "a rank lost another one",
         "The other rank ended while this one waited for its data: what ended it is in its log, not here.",
@@ -84,7 +84,7 @@ CAUSES = (
         (),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "nccl-network",
         "NCCL cannot connect its ranks",
         "Connections between workers failed: interface, ports, or a peer that has ended.",
@@ -95,7 +95,7 @@ CAUSES = (
         ("network-unreachable",),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "nccl-system",
         "NCCL met an error of the system or of CUDA",
         "NCCL says only that a call failed; NCCL_DEBUG=INFO says which.",
@@ -103,7 +103,7 @@ CAUSES = (
         (),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "slow-network",
         "it does not use the fast network",
         "InfiniBand, RoCE or EFA was not found, and the run goes on by TCP, ten times slower.",
@@ -114,14 +114,14 @@ CAUSES = (
         ("rdma-fallback", "rdma-missing", "rdma-devices"),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "locked-memory",
         "it may not lock enough memory for RDMA",
         "RDMA registers memory, and the limit on locked memory (ulimit -l) is too small.",
         ("Have the limit raised on the nodes (container runtime), or use a fabric that says memlock.",),
         ("capability-idle",),
     ),
-    Cause(
+    KnownCause(
         "shared-memory",
         "its shared memory (/dev/shm) is full",
         "NCCL and data loaders exchange data through /dev/shm.",
@@ -130,7 +130,7 @@ CAUSES = (
             "Use fewer data-loader workers.",
         ),
     ),
-    Cause(
+    KnownCause(
         "rendezvous-timeout",
         "the workers did not all meet in time",
         "torchrun waits for all workers at one address, and some did not come.",
@@ -141,7 +141,7 @@ CAUSES = (
         ("command-rendezvous", "network-unreachable"),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "address-in-use",
         "its port is in use already",
         "Two programs on a worker want the same port: mostly two launchers where one is enough.",
@@ -151,7 +151,7 @@ CAUSES = (
         ),
         ("command-nested", "env-reserved"),
     ),
-    Cause(
+    KnownCause(
         "worker-process-failed",
         "torchrun ended because one of its processes failed",
         "The first process that failed is the one to look at.",
@@ -159,19 +159,19 @@ CAUSES = (
         (),
         ENDING,
     ),
-    Cause(
+    KnownCause(
         "module-missing",
         "a Python module is not in the image",
         "The program imports a package that the image does not have.",
         ("Install it in the image. Installing at start needs the network and repeats on every worker.",),
     ),
-    Cause(
+    KnownCause(
         "library-missing",
         "a shared library is not in the image, or not the one it was built with",
         "The dynamic linker did not find a library or a symbol.",
         ("Install the library, or build the package against the versions of the image.",),
     ),
-    Cause(
+    KnownCause(
         "path-missing",
         "a file or folder is not there",
         "The program opens a path that does not exist in its container.",
@@ -180,7 +180,7 @@ CAUSES = (
             "See whether the data is in the volume at all, under that name.",
         ),
     ),
-    Cause(
+    KnownCause(
         "not-permitted",
         "it may not read or write a file",
         "The user of the container has no right to the file or folder.",
@@ -189,7 +189,7 @@ CAUSES = (
             "Set the owner or group of the data on the volume to the run's (fsGroup).",
         ),
     ),
-    Cause(
+    KnownCause(
         "read-only",
         "it writes to where nothing can be written",
         "The file system is read-only: the image's own, or a dataset.",
@@ -198,7 +198,7 @@ CAUSES = (
         ),
         ("claim-read-only",),
     ),
-    Cause(
+    KnownCause(
         "disk-full",
         "a disk is full",
         "No space is left on the device, or the quota of the storage is used up.",
@@ -207,7 +207,7 @@ CAUSES = (
             "Use scratch with a size for temporary files.",
         ),
     ),
-    Cause(
+    KnownCause(
         "no-internet",
         "it cannot reach a host outside",
         "A name was not found, or a connection timed out: runs reach only what their spec and platform allow.",
@@ -217,7 +217,7 @@ CAUSES = (
         ),
         ("egress-internet", "egress-unknown", "proxy-closed"),
     ),
-    Cause(
+    KnownCause(
         "certificate",
         "it does not trust a certificate",
         "A TLS certificate is not signed by an authority that the image knows: often a proxy of the company.",
@@ -225,7 +225,7 @@ CAUSES = (
             "Put the authority into the image, or mount it and set SSL_CERT_FILE and REQUESTS_CA_BUNDLE in env.",
         ),
     ),
-    Cause(
+    KnownCause(
         "access-denied",
         "a service refuses its credentials",
         "A bucket, registry of models or tracking server answered 401 or 403.",
@@ -235,7 +235,7 @@ CAUSES = (
         ),
         ("secret-unknown",),
     ),
-    Cause(
+    KnownCause(
         "checkpoint-mismatch",
         "its checkpoint does not fit",
         "The checkpoint was written by another model, another number of ranks, or is cut off.",
@@ -244,14 +244,14 @@ CAUSES = (
             "Write checkpoints to a new name, and rename them when they are whole.",
         ),
     ),
-    Cause(
+    KnownCause(
         "arguments",
         "its program does not know an argument",
         "The program's own parser refused its command line.",
         ("Correct command in the spec.",),
         ("command-unreadable",),
     ),
-    Cause(
+    KnownCause(
         "not-a-number",
         "the loss is not a number",
         "Training diverged: NaN or infinite values.",
@@ -259,7 +259,7 @@ CAUSES = (
             "Lower the learning rate, clip gradients, or look at the data of that step; go on from an earlier checkpoint.",
         ),
     ),
-    Cause(
+    KnownCause(
         "segmentation-fault",
         "a process broke by a memory fault",
         "SIGSEGV: mostly libraries that do not fit each other (CUDA, NCCL, MPI, numpy).",
@@ -268,13 +268,13 @@ CAUSES = (
             "Build the extensions against the versions of the image.",
         ),
     ),
-    Cause(
+    KnownCause(
         "illegal-instruction",
         "its program needs newer processors",
         "SIGILL: it was built for instructions (AVX-512) that the node's processors do not have.",
         ("Build for the oldest processors of the pool, or choose another pool.",),
     ),
-    Cause(
+    KnownCause(
         "exception",
         "its program raised an exception",
         "A Python exception ended the program.",

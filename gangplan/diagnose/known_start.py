@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM, Cause
+from gangplan.diagnose.cause import ENDING, SYMPTOM, KnownCause
 
 CAUSES = (
-    Cause(
+    KnownCause(
         "image-not-found",
         "its image does not exist",
         "The registry has no image of that name, tag or digest.",
@@ -15,7 +15,7 @@ CAUSES = (
         ),
         ("image-unknown", "image-digest-open"),
     ),
-    Cause(
+    KnownCause(
         "image-pull",
         "its image cannot be pulled",
         "The node does not get the image, and the message does not say why.",
@@ -23,7 +23,7 @@ CAUSES = (
         ("image-unknown",),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "image-forbidden",
         "it may not pull its image",
         "The registry asks for a login, or for other rights. Registries that hide what exists also say so of wrong names.",
@@ -33,7 +33,7 @@ CAUSES = (
         ),
         ("secret-unknown",),
     ),
-    Cause(
+    KnownCause(
         "registry-unreachable",
         "the registry does not answer",
         "Nodes cannot reach the registry: no network or name, a wrong certificate, or too many requests.",
@@ -43,21 +43,21 @@ CAUSES = (
         ),
         ("registry-untrusted",),
     ),
-    Cause(
+    KnownCause(
         "image-architecture",
         "its image is for other processors",
         "The image has nothing for the architecture of the node (amd64, arm64).",
         ("Build the image for that architecture, or name a pool that has the other one.",),
         ("architecture-mismatch",),
     ),
-    Cause(
+    KnownCause(
         "image-name",
         "the name of its image is invalid",
         "It does not follow the form of image names.",
         ("Correct the name in the catalog: lower case, one tag or digest.",),
         ("spec-value",),
     ),
-    Cause(
+    KnownCause(
         "image-disk",
         "the node has no room for its image",
         "Unpacking the image filled the node's disk.",
@@ -66,7 +66,7 @@ CAUSES = (
             "Ask the platform team to clear the node of old images.",
         ),
     ),
-    Cause(
+    KnownCause(
         "image-root",
         "its image runs as root, which the cluster forbids",
         "The image names no user, or root, or a user by name, and pods must not run as root.",
@@ -76,7 +76,7 @@ CAUSES = (
         ),
         ("pod-security",),
     ),
-    Cause(
+    KnownCause(
         "config-missing",
         "a Secret or ConfigMap that it names is missing",
         "The container cannot be made before it is there, with the key that is asked for.",
@@ -86,7 +86,7 @@ CAUSES = (
         ),
         ("secret-unknown", "config-map-unknown"),
     ),
-    Cause(
+    KnownCause(
         "launch-scripts-missing",
         "the ConfigMap of its launch scripts is missing",
         "All pods of a run mount one ConfigMap of its team, whose name ends in the scripts' hash. It was not synced with the run, or somebody deleted it.",
@@ -96,7 +96,7 @@ CAUSES = (
         ),
         ("launch-scripts-lost",),
     ),
-    Cause(
+    KnownCause(
         "launch-scripts",
         "its launch scripts are not those of the run",
         "The ConfigMap that it mounts was deleted and created again with other scripts, or something else is mounted over them (193). Nothing of them ran.",
@@ -106,7 +106,7 @@ CAUSES = (
         ),
         ("launch-scripts-lost", "plan-broken"),
     ),
-    Cause(
+    KnownCause(
         "program-missing",
         "its program is not in the image",
         "The command names a program that the image does not have, or not on its PATH.",
@@ -116,7 +116,7 @@ CAUSES = (
         ),
         ("command-no-program",),
     ),
-    Cause(
+    KnownCause(
         "program-not-executable",
         "its program cannot be executed",
         "The file is there, and is no program: the x permission, the first line (#!) or the line ends are wrong.",
@@ -125,20 +125,20 @@ CAUSES = (
             "Save scripts with Unix line ends: #!/bin/sh and CR do not go together.",
         ),
     ),
-    Cause(
+    KnownCause(
         "program-architecture",
         "its program is for other processors",
         "The kernel cannot execute the file: it was built for another architecture.",
         ("Build the image for the architecture of the pool's nodes.",),
     ),
-    Cause(
+    KnownCause(
         "folder-missing",
         "the folder that it starts in cannot be used",
         "workdir is missing in the image, or belongs to another user.",
         ("Correct workdir in the spec, or make the folder in the image.",),
         ("workdir-unusable",),
     ),
-    Cause(
+    KnownCause(
         "mount-failed",
         "a volume cannot be mounted",
         "The storage refuses, does not answer, or is mounted elsewhere in a way that excludes others.",
@@ -148,7 +148,7 @@ CAUSES = (
         ),
         ("claim-not-shared", "storage-access-mode"),
     ),
-    Cause(
+    KnownCause(
         "pod-network",
         "the node cannot give it a network",
         "The network plugin failed: no addresses left, or an additional network that does not exist.",
@@ -158,7 +158,7 @@ CAUSES = (
         ),
         ("rdma-devices",),
     ),
-    Cause(
+    KnownCause(
         "gpu-allocation",
         "the node could not give it its GPUs or devices",
         "The scheduler counted them as free, and the node's device plugin did not have them: a GPU is unhealthy or was taken.",
@@ -167,7 +167,7 @@ CAUSES = (
             "Have the node drained and its GPUs looked at (nvidia-smi, Xid messages in the kernel's log).",
         ),
     ),
-    Cause(
+    KnownCause(
         "out-of-memory",
         "it used more memory than it asked for",
         "The kernel ended a process because the container was at its memory limit.",
@@ -177,7 +177,7 @@ CAUSES = (
             "Files in /dev/shm and in scratch of medium memory count as memory, too.",
         ),
     ),
-    Cause(
+    KnownCause(
         "killed",
         "it was killed",
         "A process ended by SIGKILL (137). Mostly memory ran out; else its time to end was over.",
@@ -188,7 +188,7 @@ CAUSES = (
         (),
         SYMPTOM,
     ),
-    Cause(
+    KnownCause(
         "evicted-disk",
         "it used more local disk than it may",
         "The node evicted the pod: its files in the container and its scratch went over their limit, or the node's disk was full.",
@@ -198,7 +198,7 @@ CAUSES = (
         ),
         ("scratch-not-counted",),
     ),
-    Cause(
+    KnownCause(
         "evicted-memory",
         "its node ran out of memory",
         "The kubelet evicted the pod to save the node: pods used more than they had asked for.",
@@ -207,7 +207,7 @@ CAUSES = (
             "Have other pods kept off the pool's nodes.",
         ),
     ),
-    Cause(
+    KnownCause(
         "node-lost",
         "its node was lost",
         "The node stopped answering, was shut down, drained or taken back (spot), and its pods with it.",
@@ -217,7 +217,7 @@ CAUSES = (
         ),
         ("spot-without-retry", "spot-in-prod"),
     ),
-    Cause(
+    KnownCause(
         "deadline",
         "it ran into its timeout",
         "The run was active for as long as its timeout allows, and was ended.",
@@ -228,7 +228,7 @@ CAUSES = (
         ),
         ("timeout-over-limit",),
     ),
-    Cause(
+    KnownCause(
         "retries-used-up",
         "it failed as often as it may be tried",
         "Each attempt failed, and retries allows no further one.",
@@ -236,7 +236,7 @@ CAUSES = (
         (),
         ENDING,
     ),
-    Cause(
+    KnownCause(
         "not-retried",
         "it ended with a code that is not tried again",
         "A rule of exitCodes, or of the launch script, says that another try cannot help.",
@@ -244,7 +244,7 @@ CAUSES = (
         (),
         ENDING,
     ),
-    Cause(
+    KnownCause(
         "job-failed",
         "one of its Jobs failed",
         "A part of the run failed; its pods say why.",
@@ -252,7 +252,7 @@ CAUSES = (
         (),
         ENDING,
     ),
-    Cause(
+    KnownCause(
         "told-to-end",
         "it was asked to end",
         "A process ended by SIGTERM (143): the run was stopped, preempted, its node drained, or another rank failed first.",
@@ -260,7 +260,7 @@ CAUSES = (
         (),
         ENDING,
     ),
-    Cause(
+    KnownCause(
         "program-failed",
         "its program ended with an error",
         "The exit code is the program's own; its output says why.",

@@ -9,11 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from gangplan.diagnose.controllers import of_job, of_workload
-from gangplan.diagnose.evidence import Sighting, Thing, Who, who_of_pod
-from gangplan.diagnose.pods import of_pod
-from gangplan.diagnose.things import by_job, conditions_of, mapped, run_of, said_by, who_of
-from gangplan.model.backend import BY_KIND
+from gangplan.diagnose.controllers import find_job_sightings, find_workload_sightings
+from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting, parse_pod_name
+from gangplan.diagnose.pods import find_pod_sightings
+from gangplan.diagnose.things import (
+    coerce_mapping,
+    conditions_of,
+    find_message_sightings,
+    find_run_of_object,
+    find_run_part,
+    parse_job_name,
+)
+from gangplan.model.backend import BACKEND_BY_KIND
 
 _EVENTS = {
     "FailedMount": "mount-failed",
@@ -37,69 +44,69 @@ _CREATING = frozenset({"FailedCreate", "JobCreationFailed"})
 _UNSEEN = re.compile(r'"m(?:pod|job|jobset)\.kb\.io" denied the request: [-\w.]+ "[^"]+" not found')
 
 
-def sightings_of(things: Sequence[Thing]) -> Iterator[Sighting]:
+def find_object_sightings(things: Sequence[SavedObject]) -> Iterator[Sighting]:
     """Yield the sightings in objects, each with the run that it belongs to."""
-    homes = _homes(things)
+    homes = _map_objects_to_run_parts(things)
     for thing in things:
         if thing.kind == "Pod":
-            yield from of_pod(thing)
+            yield from find_pod_sightings(thing)
         elif thing.kind == "Event":
-            yield from _event(thing, homes)
+            yield from _find_event_sightings(thing, homes)
         elif thing.kind == "Workload":
-            yield from of_workload(thing)
-        elif thing.kind in (*BY_KIND, "JobSet", "Job"):
-            yield from of_job(thing, homes)
+            yield from find_workload_sightings(thing)
+        elif thing.kind in (*BACKEND_BY_KIND, "JobSet", "Job"):
+            yield from find_job_sightings(thing, homes)
         elif thing.kind in ("LocalQueue", "ClusterQueue"):
-            yield from _queue(thing)
+            yield from _find_queue_sightings(thing)
         elif thing.kind == "Node":
-            yield from _node(thing)
+            yield from _find_node_sightings(thing)
 
 
-def _homes(things: Sequence[Thing]) -> dict[tuple[str, str], Who]:
+def _map_objects_to_run_parts(things: Sequence[SavedObject]) -> dict[tuple[str, str], RunPart]:
     """Return the part of a run that each object belongs to, by kind and name, which events refer to."""
-    found: dict[tuple[str, str], Who] = {}
+    found: dict[tuple[str, str], RunPart] = {}
     for thing in things:
-        run = run_of(thing)
+        run = find_run_of_object(thing)
         if run:
-            found[thing.kind, thing.name] = who_of(thing) if thing.kind == "Pod" else Who(run)
+            found[thing.kind, thing.name] = find_run_part(thing) if thing.kind == "Pod" else RunPart(run)
     return found
 
 
-def _event(thing: Thing, homes: Mapping[tuple[str, str], Who]) -> Iterator[Sighting]:
+def _find_event_sightings(thing: SavedObject, homes: Mapping[tuple[str, str], RunPart]) -> Iterator[Sighting]:
     body = thing.body
     reason = str(body.get("reason") or "")
-    of = mapped(body.get("involvedObject") or body.get("regarding"))
+    of = coerce_mapping(body.get("involvedObject") or body.get("regarding"))
     kind, name = str(of.get("kind") or ""), str(of.get("name") or "")
     if reason not in _TOLD:
         return
-    who = homes.get((kind, name)) or (who_of_pod(name) if kind == "Pod" else by_job(kind, name))
+    who = homes.get((kind, name)) or (parse_pod_name(name) if kind == "Pod" else parse_job_name(kind, name))
     at = (
         body.get("lastTimestamp")
         or body.get("eventTime")
-        or mapped(body.get("metadata")).get("creationTimestamp")
+        or coerce_mapping(body.get("metadata")).get("creationTimestamp")
     )
     message = f"{reason}: {body.get('message') or body.get('note') or ''}"
     if reason in _CREATING and _UNSEEN.search(message):
         return
     otherwise = "pods-refused" if reason == "FailedCreate" else _EVENTS.get(reason, "")
-    for one in said_by(thing, who, message, otherwise, at):
+    for one in find_message_sightings(thing, who, message, otherwise, at):
         yield Sighting(one.cause, one.file, 0, f"Event of {kind} {name}", one.text, who, one.at, one.facts)
 
 
-def _queue(thing: Thing) -> Iterator[Sighting]:
+def _find_queue_sightings(thing: SavedObject) -> Iterator[Sighting]:
     for one in conditions_of(thing):
         if one.get("type") == "Active" and one.get("status") == "False":
             at = str(one.get("lastTransitionTime") or "")
             yield Sighting(
-                "queue-inactive", thing.file, 0, thing.words, str(one.get("message") or ""), Who(), at
+                "queue-inactive", thing.file, 0, thing.words, str(one.get("message") or ""), RunPart(), at
             )
 
 
-def _node(thing: Thing) -> Iterator[Sighting]:
+def _find_node_sightings(thing: SavedObject) -> Iterator[Sighting]:
     for one in conditions_of(thing):
         if one.get("type") == "Ready" and one.get("status") != "True":
             at = str(one.get("lastTransitionTime") or "")
             said = f"not ready: {one.get('message') or one.get('reason') or ''}"
             yield Sighting(
-                "node-lost", thing.file, 0, thing.words, said[:400], Who(), at, {"node": thing.name}
+                "node-lost", thing.file, 0, thing.words, said[:400], RunPart(), at, {"node": thing.name}
             )

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from gangplan.diagnose.evidence import Evidence, Log, Thing, Who, who_of_pod
-from gangplan.diagnose.scan import scan
+from gangplan.diagnose.evidence import Evidence, Log, RunPart, SavedObject, parse_pod_name
+from gangplan.diagnose.scan import scan_log
 from gangplan.diagnose.signs import Sign
 from gangplan.errors import UserError
 from gangplan.source.manifests import ManifestError, load_objects
@@ -34,38 +34,40 @@ def all_signs() -> tuple[Sign, ...]:
     """Return the signs of logs, narrower ones first."""
     from gangplan.diagnose import signs_cluster, signs_mpi, signs_program
 
-    return (*signs_mpi.SIGNS, *signs_cluster.SIGNS, *signs_program.SIGNS)
+    return (*signs_mpi.MPI_SIGNS, *signs_cluster.CLUSTER_SIGNS, *signs_program.PROGRAM_SIGNS)
 
 
 def read_evidence(named: Sequence[str], stdin: Callable[[], BinaryIO]) -> Evidence:
     """Read files, folders and `-`. Raises UserError for a file that is missing, unreadable or cut off."""
-    things: list[Thing] = []
+    things: list[SavedObject] = []
     logs: list[Log] = []
     skipped: list[str] = []
     signs = all_signs()
-    for file, opened in _opened(named, stdin):
+    for file, opened in _find_evidence_sources(named, stdin):
         with opened() as stream:
             head = stream.read(_HEAD)
             is_log = not _is_objects(file, head)
-            rest = _after(head, stream)
+            rest = _prepend_head_to_stream(head, stream)
             if is_log:
-                log = scan(file, rest, signs, _whose(file))
+                log = scan_log(file, rest, signs, _parse_log_name(file))
                 if log is None:
                     skipped.append(file)
                 elif log.lines:
                     logs.append(log)
                 continue
-            things += _things(file, _whole(file, rest))
+            things += _parse_saved_objects(file, _read_evidence_bytes(file, rest))
     return Evidence(tuple(things), tuple(logs), tuple(skipped))
 
 
-def of_text(file: str, text: str, who: Who) -> Log:
+def scan_received_log(file: str, text: str, who: RunPart) -> Log:
     """Return a log received over a connection."""
-    log = scan(file, _after(text.encode("utf-8", "replace"), io.BytesIO()), all_signs(), who)
+    log = scan_log(
+        file, _prepend_head_to_stream(text.encode("utf-8", "replace"), io.BytesIO()), all_signs(), who
+    )
     return log or Log(file, 0, (), (), who)
 
 
-def _opened(
+def _find_evidence_sources(
     named: Sequence[str], stdin: Callable[[], BinaryIO]
 ) -> Iterator[tuple[str, Callable[[], BinaryIO]]]:
     count = 0
@@ -79,21 +81,21 @@ def _opened(
                 f"there is no file {name}",
                 "Save what the cluster says: kubectl get trainjobs,jobsets,jobs,pods,events -o json > run.json.",
             )
-        for one in _files(path):
+        for one in _list_evidence_files(path):
             count += 1
             if count > MOST_FILES:
                 raise UserError(f"{name} has more than {MOST_FILES} files", "Name those of one run.")
-            yield one.as_posix(), lambda one=one: _open(one)  # type: ignore[misc]
+            yield one.as_posix(), lambda one=one: _open_evidence_file(one)  # type: ignore[misc]
 
 
-def _open(path: Path) -> BinaryIO:
+def _open_evidence_file(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}", "Check its permissions.") from error
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _list_evidence_files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
@@ -105,7 +107,7 @@ def _files(path: Path) -> Iterator[Path]:
                 yield file
 
 
-def _after(head: bytes, stream: BinaryIO) -> Callable[[int], bytes]:
+def _prepend_head_to_stream(head: bytes, stream: BinaryIO) -> Callable[[int], bytes]:
     """Return a reader of the stream from its start, including the bytes that were read to recognise it."""
     left = [head]
 
@@ -115,7 +117,7 @@ def _after(head: bytes, stream: BinaryIO) -> Callable[[int], bytes]:
     return read
 
 
-def _whole(file: str, read: Callable[[int], bytes]) -> bytes:
+def _read_evidence_bytes(file: str, read: Callable[[int], bytes]) -> bytes:
     parts: list[bytes] = []
     size = 0
     while piece := read(1 << 20):
@@ -138,20 +140,20 @@ def _is_objects(file: str, head: bytes) -> bool:
     return file.endswith((".yaml", ".yml")) or (_YAML.search(start) is not None and b"apiVersion:" in head)
 
 
-def _things(file: str, data: bytes) -> list[Thing]:
+def _parse_saved_objects(file: str, data: bytes) -> list[SavedObject]:
     bodies: Iterable[Any]
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"{"):
-        bodies = _json(file, start)
+        bodies = _parse_consecutive_json(file, start)
     else:
         try:
             bodies = load_objects(data.decode("utf-8", "replace"))
         except ManifestError as error:
             raise UserError(f"{file}:{error.line or 1}: {error.message}", "Save it again.") from error
-    return [Thing(one, file) for body in bodies for one in _flat(body)]
+    return [SavedObject(one, file) for body in bodies for one in _flatten_object_list(body)]
 
 
-def _json(file: str, data: bytes) -> list[Any]:
+def _parse_consecutive_json(file: str, data: bytes) -> list[Any]:
     """Parse consecutive objects, as several calls of `kubectl get` write them."""
     text = data.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
@@ -172,7 +174,7 @@ def _json(file: str, data: bytes) -> list[Any]:
     return found
 
 
-def _flat(body: Any) -> Iterator[dict[str, Any]]:
+def _flatten_object_list(body: Any) -> Iterator[dict[str, Any]]:
     """Yield the objects of a List; anything that is not a Kubernetes object is left out."""
     if not isinstance(body, dict):
         return
@@ -186,22 +188,22 @@ def _flat(body: Any) -> Iterator[dict[str, Any]]:
         yield body
 
 
-def _whose(file: str) -> Who:
+def _parse_log_name(file: str) -> RunPart:
     """Parse the name of a log into the part of a run: `<pod>.log`, `worker-3.log`, `launcher.txt`."""
     for part in reversed(Path(file).parts):
         bare = re.sub(r"\.(?:log|txt|out|err|current|previous)$", "", part)
-        who = who_of_pod(bare)
+        who = parse_pod_name(bare)
         if who.role:
             return who
         if match := re.fullmatch(r"(?:.*[-_.])?(launcher|worker|rank)[-_.]?(\d+)?", bare):
             if match[1] == "launcher":
-                return Who(role="launcher")
+                return RunPart(role="launcher")
             if match[2] is not None:
                 number = int(match[2])
-                return Who(rank=number) if match[1] == "rank" else Who(role="node", worker=number)
-    return Who()
+                return RunPart(rank=number) if match[1] == "rank" else RunPart(role="node", worker=number)
+    return RunPart()
 
 
-def named_after(log: Log, who: Who) -> Log:
+def named_after(log: Log, who: RunPart) -> Log:
     """Return the log with the part of the run that wrote it."""
     return replace(log, who=who)

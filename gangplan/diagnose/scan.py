@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from gangplan.diagnose.evidence import Log, Sighting, Who, who_of_pod
-from gangplan.diagnose.signs import FOLLOWING, WINDOW, Seen, Sign, seen
+from gangplan.diagnose.evidence import Log, RunPart, Sighting, parse_pod_name
+from gangplan.diagnose.signs import MAX_FOLLOWING_LINES, MAX_WINDOW_LENGTH, FoundSign, Sign, find_signs
 
 #: Bytes that are read at once, and the bound of the overlap of two pieces, so that a sign sees the lines
 #: after it.
@@ -31,11 +31,11 @@ _FRONTS = (
 )
 
 
-def scan(
-    file: str, read: Callable[[int], bytes], signs: tuple[Sign, ...], who: Who | None = None
+def scan_log(
+    file: str, read: Callable[[int], bytes], signs: tuple[Sign, ...], who: RunPart | None = None
 ) -> Log | None:
     """Scan a log that `read` returns in pieces. Returns None for bytes that are not text."""
-    of = who or Who()
+    of = who or RunPart()
     found: list[Sighting] = []
     last: deque[str] = deque(maxlen=LAST)
     count, rest = 0, ""
@@ -47,18 +47,18 @@ def scan(
             return None
         is_first = False
         text = rest + decoder.decode(piece, final=not piece)
-        cut = len(text) if not piece else _cut(text)
+        cut = len(text) if not piece else _find_log_piece_end(text)
         if not cut and len(text) > 4 * PIECE:
             cut = len(text)  # one endless line, such as a progress bar
         whole, rest = text[:cut], text[cut:]
         if whole:
             whole = whole.replace("\r", "\n") if "\r" in whole else whole
-            _take(whole, count, file, signs, of, found)
+            _collect_log_sightings(whole, count, file, signs, of, found)
             lines = whole.split("\n")
             last.extend(line for line in lines[-3 * LAST :] if line.strip())
             count += len(lines) - 1 if whole.endswith("\n") else len(lines)
         if not piece:
-            return Log(file, count, tuple(found), tuple(_plain(line) for line in last), of)
+            return Log(file, count, tuple(found), tuple(_clean_log_line(line) for line in last), of)
 
 
 def _is_binary(head: bytes) -> bool:
@@ -67,30 +67,30 @@ def _is_binary(head: bytes) -> bool:
     return head.count(0) > few or head.decode("utf-8", "replace").count("\ufffd") > few
 
 
-def _cut(text: str) -> int:
+def _find_log_piece_end(text: str) -> int:
     """Return where to end a piece so that the next one has all lines after a sign; 0 if nowhere."""
     end = len(text)
-    for _ in range(FOLLOWING + 1):
-        end = text.rfind("\n", max(0, len(text) - WINDOW - PIECE // 2), end)
+    for _ in range(MAX_FOLLOWING_LINES + 1):
+        end = text.rfind("\n", max(0, len(text) - MAX_WINDOW_LENGTH - PIECE // 2), end)
         if end < 0:
             return 0
     return end + 1
 
 
-def _take(
-    text: str, before: int, file: str, signs: tuple[Sign, ...], who: Who, found: list[Sighting]
+def _collect_log_sightings(
+    text: str, before: int, file: str, signs: tuple[Sign, ...], who: RunPart, found: list[Sighting]
 ) -> None:
     position, line = 0, before
-    for one in seen(text, signs):
+    for one in find_signs(text, signs):
         line += text.count("\n", position, one.start)
         position = one.start
         if len(found) >= _MOST:
             return
-        found.append(_sighting(text, one, line + 1, file, who))
+        found.append(_build_log_sighting(text, one, line + 1, file, who))
 
 
-def _sighting(text: str, one: Seen, line: int, file: str, who: Who) -> Sighting:
-    said, at, front = fronted(_near(text, one))
+def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: RunPart) -> Sighting:
+    said, at, front = fronted(_shorten_line_around_sign(text, one))
     facts = dict(one.facts)
     whose = replace(
         who,
@@ -101,22 +101,22 @@ def _sighting(text: str, one: Seen, line: int, file: str, who: Who) -> Sighting:
     )
     if rank := facts.pop("rank", ""):
         whose = replace(whose, rank=int(rank))
-    host = who_of_pod(facts.get("host", ""))
+    host = parse_pod_name(facts.get("host", ""))
     if host.role:
         whose = replace(whose, run=host.run, role=host.role, worker=host.worker)
     return Sighting(one.cause, file, line, "", said, whose, at, facts)
 
 
-def _near(text: str, one: Seen) -> str:
+def _shorten_line_around_sign(text: str, one: FoundSign) -> str:
     """Return the line; of a long one, the part around the needle."""
     if one.end - one.start <= 4 * _LONGEST:
         return text[one.start : one.end]
     return text[max(one.start, one.needle - _LONGEST // 2) : min(one.end, one.needle + _LONGEST)]
 
 
-def fronted(line: str) -> tuple[str, str, Who]:
+def fronted(line: str) -> tuple[str, str, RunPart]:
     """Return a line without its prefixes, its time, and the part of the run that wrote it."""
-    text, at, who = _ANSI.sub("", line), "", Who()
+    text, at, who = _ANSI.sub("", line), "", RunPart()
     for _ in range(len(_FRONTS) + 2):
         if match := _TIME.match(text):
             at = at or match["at"].replace(" ", "T")
@@ -126,7 +126,7 @@ def fronted(line: str) -> tuple[str, str, Who]:
                 break
             facts = match.groupdict()
             if facts.get("pod"):
-                pod = who_of_pod(facts["pod"])
+                pod = parse_pod_name(facts["pod"])
                 who = replace(pod, rank=who.rank)
             elif facts.get("worker"):
                 who = replace(who, role="node", worker=int(facts["worker"]))
@@ -139,6 +139,6 @@ def fronted(line: str) -> tuple[str, str, Who]:
     return (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."), at, who
 
 
-def _plain(line: str) -> str:
+def _clean_log_line(line: str) -> str:
     text = _ANSI.sub("", line).rstrip()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

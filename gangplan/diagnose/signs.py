@@ -13,7 +13,7 @@ from functools import cache
 from gangplan.records import dataclass
 
 #: Lines and characters after a sign in which `follow` is searched: a traceback may be long.
-FOLLOWING, WINDOW = 150, 20_000
+MAX_FOLLOWING_LINES, MAX_WINDOW_LENGTH = 150, 20_000
 #: Characters of a line before and after the needle that a pattern sees.
 NEAR = 2_000
 
@@ -33,7 +33,7 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FoundSign:
     """A sign found in a text: where its line begins and ends, where the needle is, and its facts."""
 
     cause: str
@@ -49,12 +49,12 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def seen(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Seen]:
+def find_signs(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[FoundSign]:
     """Yield the signs in a text in line order, at most one cause per line and `most` of each sign.
 
     Time grows with the text and the number of signs: each needle is searched once, in C.
     """
-    found: dict[int, Seen] = {}
+    found: dict[int, FoundSign] = {}
     for sign in signs:
         position, count = 0, 0
         while count < most and (position := text.find(sign.needle, position)) >= 0:
@@ -72,17 +72,17 @@ def seen(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Seen]:
                 continue
             facts = {name: value for name, value in match.groupdict().items() if value} if match else {}
             if sign.follow:
-                facts |= _after(text, end, sign)
-            found[start] = Seen(sign.cause, start, end, found_at, facts)
+                facts |= _collect_facts_after_sign(text, end, sign)
+            found[start] = FoundSign(sign.cause, start, end, found_at, facts)
             count += 1
     for start in sorted(found):
         yield found[start]
 
 
-def _after(text: str, end: int, sign: Sign) -> dict[str, str]:
+def _collect_facts_after_sign(text: str, end: int, sign: Sign) -> dict[str, str]:
     """Return facts from the following lines, each from the first line that has it."""
     facts: dict[str, str] = {}
-    for line in text[end + 1 : end + WINDOW].split("\n")[: sign.reach]:
+    for line in text[end + 1 : end + MAX_WINDOW_LENGTH].split("\n")[: sign.reach]:
         for match in compiled(sign.follow).finditer(line):
             for name, value in match.groupdict().items():
                 if value:

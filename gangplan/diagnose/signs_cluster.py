@@ -13,7 +13,7 @@ from gangplan.diagnose.signs import Sign
 
 _IMAGE = r"(?i)pull|image|resolve reference|unpack"
 
-SIGNS = (
+CLUSTER_SIGNS = (
     # Pulling images.
     Sign("image-architecture", "no match for platform in manifest"),
     Sign("image-architecture", "no matching manifest for"),

@@ -11,7 +11,7 @@ from gangplan.diagnose.signs import Sign
 
 _PROCESS = r"(?:Process name: +\[(?:\[[^\]]*\]|[^\[\]]*?),(?P<rank>\d+)\]|Exit code: +(?P<code>\d+))"
 
-SIGNS = (
+MPI_SIGNS = (
     # gangplan's own scripts.
     Sign("launch-scripts", "gangplan: ", r"gangplan: \S+ does not hold the launch scripts"),
     Sign("hostfile-differs", "gangplan: the hostfile names "),

@@ -14,7 +14,7 @@ _PYTHON = r"(?P<what>[\w.]+(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\b[
 # The last line of a traceback, after the prefixes of mpirun, torch or kubectl.
 _RAISED = rf"^(?:\[[^\]]*\](?:<\w+>)?:? ?|(?:launcher|worker \d+) *\| )*{_PYTHON}"
 
-SIGNS = (
+PROGRAM_SIGNS = (
     # Memory.
     Sign("gpu-memory", "CUDA out of memory", r"out of memory(?:\. Tried to allocate (?P<more>[\d.]+ \w+))?"),
     Sign("gpu-memory", "HIP out of memory"),

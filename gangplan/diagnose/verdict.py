@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gangplan.diagnose.cause import ENDING, ROOT, Cause
-from gangplan.diagnose.causes import causes
-from gangplan.diagnose.evidence import Evidence, Log, Sighting, Thing
-from gangplan.diagnose.objects import sightings_of
-from gangplan.diagnose.things import run_of
-from gangplan.live.states import State, state
-from gangplan.model.backend import BY_KIND
+from gangplan.diagnose.cause import ENDING, ROOT_CAUSE, KnownCause
+from gangplan.diagnose.causes import list_causes
+from gangplan.diagnose.evidence import Evidence, Log, SavedObject, Sighting
+from gangplan.diagnose.objects import find_object_sightings
+from gangplan.diagnose.things import find_run_of_object
+from gangplan.live.states import RunState, determine_run_state
+from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.records import dataclass
 
 _SOURCE = "gangplan.dev/source"
@@ -18,17 +18,17 @@ _TEAM = "gangplan.dev/team"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundCause:
     """A cause and where it was seen: once per part of the run, the earliest first; `count` is the total."""
 
-    cause: Cause
+    cause: KnownCause
     seen: tuple[Sighting, ...]
     count: int
     follows: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunDiagnosis:
     """What is wrong with a run: `found` has the roots first, then their consequences.
 
     `name` is empty for evidence that belongs to no known run; `state` is None if the run itself was not
@@ -39,13 +39,13 @@ class Verdict:
     team: str
     namespace: str
     spec: str
-    state: State | None
-    found: tuple[Found, ...]
+    state: RunState | None
+    found: tuple[FoundCause, ...]
     logs: tuple[Log, ...]
     has_objects: bool
 
     @property
-    def roots(self) -> tuple[Found, ...]:
+    def roots(self) -> tuple[FoundCause, ...]:
         """The root causes; if none is known, the symptoms."""
         return tuple(one for one in self.found if not one.follows)
 
@@ -64,16 +64,19 @@ class Verdict:
         return not self.found and self.has_objects and word not in ("failed", "preempted", "suspended")
 
 
-def verdicts(evidence: Evidence, named: str = "") -> tuple[Verdict, ...]:
+def diagnose_runs(evidence: Evidence, named: str = "") -> tuple[RunDiagnosis, ...]:
     """Return the verdict of each run, by name.
 
     Evidence of no known run belongs to the only run; if there are several, it gets a verdict of its own. With
     `named`, only that run's verdict; none if nothing is known about it.
     """
-    runs = _runs(evidence)
-    sightings = [*sightings_of(evidence.things), *(one for log in evidence.logs for one in log.sightings)]
+    runs = _find_saved_runs(evidence)
+    sightings = [
+        *find_object_sightings(evidence.things),
+        *(one for log in evidence.logs for one in log.sightings),
+    ]
     names = {name for one in sightings if (name := one.who.run)} | set(runs)
-    names |= {log.who.run for log in evidence.logs} | {run_of(thing) for thing in evidence.things}
+    names |= {log.who.run for log in evidence.logs} | {find_run_of_object(thing) for thing in evidence.things}
     names.discard("")
     only = named or (next(iter(names)) if len(names) == 1 else "")
     by_run: dict[str, list[Sighting]] = {name: [] for name in names}
@@ -88,43 +91,50 @@ def verdicts(evidence: Evidence, named: str = "") -> tuple[Verdict, ...]:
         return ()
     wanted = [named] if named else sorted(by_run)
     return tuple(
-        _verdict(name, runs.get(name), by_run[name], logs.get(name, ()), evidence.things)
+        _diagnose_run(name, runs.get(name), by_run[name], logs.get(name, ()), evidence.things)
         for name in wanted
         if name in by_run
     )
 
 
-def _runs(evidence: Evidence) -> dict[str, Thing]:
+def _find_saved_runs(evidence: Evidence) -> dict[str, SavedObject]:
     found = {thing.name: thing for thing in evidence.things if thing.kind == "JobSet"}
-    return found | {thing.name: thing for thing in evidence.things if thing.kind in BY_KIND}
+    return found | {thing.name: thing for thing in evidence.things if thing.kind in BACKEND_BY_KIND}
 
 
-def _verdict(
-    name: str, run: Thing | None, sightings: Sequence[Sighting], logs: Sequence[Log], things: Sequence[Thing]
-) -> Verdict:
-    kin = [thing for thing in things if name and run_of(thing) == name]
+def _diagnose_run(
+    name: str,
+    run: SavedObject | None,
+    sightings: Sequence[Sighting],
+    logs: Sequence[Log],
+    things: Sequence[SavedObject],
+) -> RunDiagnosis:
+    kin = [thing for thing in things if name and find_run_of_object(thing) == name]
     at = None
-    if run is not None and run.kind in BY_KIND:
+    if run is not None and run.kind in BACKEND_BY_KIND:
         workload = next((thing.body for thing in kin if thing.kind == "Workload"), None)
-        at = state(_whole(run.body), _whole(workload) if workload is not None else None)
+        at = determine_run_state(
+            _keep_complete_conditions(run.body),
+            _keep_complete_conditions(workload) if workload is not None else None,
+        )
     metadata = (run.body.get("metadata") or {}) if run else {}
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     team = str((metadata.get("labels") or {}).get(_TEAM) or "")
     spec = str(annotations.get(_SOURCE) or "")
     namespace = run.namespace if run else next((thing.namespace for thing in kin if thing.namespace), "")
-    return Verdict(
+    return RunDiagnosis(
         name,
         team,
         namespace,
         spec,
         at,
-        _found(_standing(sightings, at)),
+        _rank_found_causes(_drop_outdated_sightings(sightings, at)),
         tuple(logs),
         bool(kin or run) or (not name and bool(things)),
     )
 
 
-def _whole(body: dict[str, object]) -> dict[str, object]:
+def _keep_complete_conditions(body: dict[str, object]) -> dict[str, object]:
     """Return the object with only its complete conditions: people may edit saved files."""
     status = body.get("status")
     if not isinstance(status, dict):
@@ -138,7 +148,7 @@ def _whole(body: dict[str, object]) -> dict[str, object]:
     return {**body, "status": {**status, "conditions": whole}}
 
 
-def _standing(sightings: Sequence[Sighting], at: State | None) -> Sequence[Sighting]:
+def _drop_outdated_sightings(sightings: Sequence[Sighting], at: RunState | None) -> Sequence[Sighting]:
     """Return the sightings that still count: none for a complete run, no past delays for a running one."""
     if at is None:
         return sightings
@@ -162,22 +172,24 @@ _PASSED = frozenset(
 )  # fmt: skip
 
 
-def _found(sightings: Sequence[Sighting]) -> tuple[Found, ...]:
-    known = causes()
+def _rank_found_causes(sightings: Sequence[Sighting]) -> tuple[FoundCause, ...]:
+    known = list_causes()
     groups: dict[str, list[Sighting]] = {}
-    for one in _once(sightings, known):
+    for one in _drop_repeated_exceptions(sightings, known):
         groups.setdefault(one.cause, []).append(one)
-    ranked = sorted(groups, key=lambda name: _rank(known[name], groups[name]))
-    least = min((known[name].depth for name in ranked), default=ROOT)
+    ranked = sorted(groups, key=lambda name: _compute_cause_sort_key(known[name], groups[name]))
+    least = min((known[name].depth for name in ranked), default=ROOT_CAUSE)
     found = []
     for name in ranked:
         cause = known[name]
         seen = sorted(groups[name], key=lambda one: (one.at or "9", one.file, one.line))
-        found.append(Found(cause, _each(seen), len(seen), cause.depth > least))
+        found.append(FoundCause(cause, _keep_one_sighting_per_part(seen), len(seen), cause.depth > least))
     return tuple(found)
 
 
-def _once(sightings: Sequence[Sighting], known: Mapping[str, Cause]) -> Sequence[Sighting]:
+def _drop_repeated_exceptions(
+    sightings: Sequence[Sighting], known: Mapping[str, KnownCause]
+) -> Sequence[Sighting]:
     """Drop exceptions whose last line is itself another symptom, which says more.
 
     torchrun's own exception says that a rank ended; the text below it says how.
@@ -194,14 +206,14 @@ def _once(sightings: Sequence[Sighting], known: Mapping[str, Cause]) -> Sequence
     ]
 
 
-def _rank(cause: Cause, seen: Sequence[Sighting]) -> tuple[int, int, str, int, str]:
+def _compute_cause_sort_key(cause: KnownCause, seen: Sequence[Sighting]) -> tuple[int, int, str, int, str]:
     """Return the sort key: roots before symptoms, then by time, objects before logs, by line."""
     times = [one.at for one in seen if one.at]
     lines = min((one.line for one in seen), default=0)
     return cause.depth, 0 if times else 1, min(times, default=""), lines, cause.id
 
 
-def _each(seen: Sequence[Sighting]) -> tuple[Sighting, ...]:
+def _keep_one_sighting_per_part(seen: Sequence[Sighting]) -> tuple[Sighting, ...]:
     """Return one sighting per part of the run, preferably one with facts."""
     parts: dict[tuple[str, int | None, int | None], Sighting] = {}
     for one in seen:

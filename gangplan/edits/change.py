@@ -6,42 +6,44 @@ import re
 from collections.abc import Iterable, Sequence
 
 from gangplan.errors import UserError
+from gangplan.findings import FieldPath
 from gangplan.records import dataclass
-from gangplan.source import Path
 
 # A name, in which a backslash precedes a dot that is part of it, or an entry of a list.
 _STEP = re.compile(r"(?P<name>(?:\\.|[^\\.\[\]])+)|\[(?P<index>[0-9]{1,6})\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FlagChange:
     """One change: the field, the flag as typed, and the text of the new value; None removes the field."""
 
-    path: Path
+    path: FieldPath
     typed: str
     text: str | None
 
 
-def changes_of(sets: Iterable[str], unsets: Iterable[str]) -> list[Change]:
+def parse_changes(sets: Iterable[str], unsets: Iterable[str]) -> list[FlagChange]:
     """Return the changes that flags ask for, those of --set first. Raises UserError."""
-    found = [_set(text) for text in sets]
-    found += [Change(path_of(text, f"--unset {text}"), f"--unset {text}", None) for text in unsets]
+    found = [_parse_set_flag(text) for text in sets]
+    found += [
+        FlagChange(parse_typed_path(text, f"--unset {text}"), f"--unset {text}", None) for text in unsets
+    ]
     _check_apart(found)
     return found
 
 
-def _set(text: str) -> Change:
+def _parse_set_flag(text: str) -> FlagChange:
     name, equals, value = text.partition("=")
     typed = f"--set {text}"
     if equals:
-        return Change(path_of(name, typed), typed, value)
+        return FlagChange(parse_typed_path(name, typed), typed, value)
     if text.endswith("-") and len(text) > 1:
-        return Change(path_of(text[:-1], typed), typed, None)
+        return FlagChange(parse_typed_path(text[:-1], typed), typed, None)
     help = f"Write --set {text}=VALUE, or --set {text}- to remove the field."
     raise UserError(f"{typed} has no value", help)
 
 
-def path_of(text: str, typed: str) -> Path:
+def parse_typed_path(text: str, typed: str) -> FieldPath:
     r"""Parse `env.SEED`, `command[1]` or `labels.example\.com/team` into a path. Raises UserError."""
     path: list[str | int] = []
     at, is_next = 0, True
@@ -61,7 +63,7 @@ def path_of(text: str, typed: str) -> Path:
     return tuple(path)
 
 
-def _check_apart(changes: Sequence[Change]) -> None:
+def _check_apart(changes: Sequence[FlagChange]) -> None:
     """Refuse two changes of the same field, or of a field and a part of it: they are ambiguous.
 
     Raises UserError.

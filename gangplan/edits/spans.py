@@ -12,7 +12,7 @@ _ALIAS = re.compile(r"\*[^\s,\[\]{}]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntrySpan:
     """A pair of a mapping or an item of a list, by character offsets in the text.
 
     `start` is where its key or dash begins and `head` where that ends, after the colon or dash; `begin` and
@@ -27,20 +27,24 @@ class Entry:
     end: int
 
 
-def entries(text: str, node: Node) -> list[Entry]:
+def list_entry_spans(text: str, node: Node) -> list[EntrySpan]:
     """Return the entries of a mapping or a list, in order."""
-    return list(_pairs(text, node) if isinstance(node, MappingNode) else _items(text, node))
+    return list(
+        _find_mapping_entry_spans(text, node)
+        if isinstance(node, MappingNode)
+        else _find_list_item_spans(text, node)
+    )
 
 
-def is_block(node: Node) -> bool:
+def is_block_style(node: Node) -> bool:
     """Return whether a node is a mapping or a list written without brackets."""
     return isinstance(node, MappingNode | SequenceNode) and not node.flow_style
 
 
 def end_of(text: str, node: Node) -> int:
     """Return where a value ends; without brackets, after its last word and before any comments."""
-    if is_block(node):
-        found = entries(text, node)
+    if is_block_style(node):
+        found = list_entry_spans(text, node)
         return found[-1].end if found else node.start_mark.index
     start, end = node.start_mark.index, node.end_mark.index
     if isinstance(node, ScalarNode) and node.style in ("|", ">"):
@@ -48,28 +52,28 @@ def end_of(text: str, node: Node) -> int:
     return int(end)
 
 
-def _pairs(text: str, node: Node) -> Iterator[Entry]:
+def _find_mapping_entry_spans(text: str, node: Node) -> Iterator[EntrySpan]:
     for key, value in node.value:
         start = key.start_mark.index
         behind = key.end_mark.index
         colon = text.find(":", behind)
         head = colon + 1 if colon >= 0 and not text[behind:colon].strip() else behind
-        yield Entry(key.value, value, start, head, *_span(text, value, head))
+        yield EntrySpan(key.value, value, start, head, *_locate_value_span(text, value, head))
 
 
-def _items(text: str, node: Node) -> Iterator[Entry]:
+def _find_list_item_spans(text: str, node: Node) -> Iterator[EntrySpan]:
     after = node.start_mark.index
     for index, value in enumerate(node.value):
-        begin, end = _span(text, value, after)
-        dash = text.rfind("-", after, begin) if is_block(node) else -1
-        if is_block(node) and dash < 0:  # an empty item, or one whose dash is the first character
+        begin, end = _locate_value_span(text, value, after)
+        dash = text.rfind("-", after, begin) if is_block_style(node) else -1
+        if is_block_style(node) and dash < 0:  # an empty item, or one whose dash is the first character
             dash = text.find("-", after)
         start = dash if dash >= 0 else begin
-        yield Entry(index, value, start, dash + 1 if dash >= 0 else begin, begin, end)
+        yield EntrySpan(index, value, start, dash + 1 if dash >= 0 else begin, begin, end)
         after = end
 
 
-def _span(text: str, node: Node, after: int) -> tuple[int, int]:
+def _locate_value_span(text: str, node: Node, after: int) -> tuple[int, int]:
     """Return where a value begins and ends.
 
     The node of an alias is that of its anchor, which is earlier in the text.

@@ -8,13 +8,13 @@ from collections.abc import Collection
 from dataclasses import field
 from pathlib import Path
 
-from gangplan.emit.header import source_of
+from gangplan.emit.header import read_header_source
 from gangplan.findings import Finding, Location
-from gangplan.model.cost import price_words
+from gangplan.model.cost import describe_max_use
 from gangplan.model.job import Job
 from gangplan.records import dataclass
 from gangplan.rules.specs import RUN_KEPT, RUN_RENAMED
-from gangplan.source import MOST_BYTES
+from gangplan.source import MAX_DOCUMENT_BYTES
 
 # On the TrainJob: the hash of what the user wrote, which distinguishes a change of platform or templates from
 # a change of the spec.
@@ -84,7 +84,7 @@ class EarlierRuns:
         """Read a file of the tree if gangplan wrote it; other files are reported elsewhere."""
         file = self.tree / path
         try:
-            if source_of(file) is None or file.stat().st_size > MOST_BYTES:
+            if read_header_source(file) is None or file.stat().st_size > MAX_DOCUMENT_BYTES:
                 return None
             return EarlierRun(path, file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
@@ -115,7 +115,9 @@ class EarlierRuns:
         return self._folders[folder]
 
 
-def renamed(job: Job, cluster: str, earlier: EarlierRun, name: str, is_kept: bool, why: str = "") -> Finding:
+def build_renamed_finding(
+    job: Job, cluster: str, earlier: EarlierRun, name: str, is_kept: bool, why: str = ""
+) -> Finding:
     """Return the finding that a run changed, because of cluster, image or gangplan, but its spec did not.
 
     `why` describes what changed.
@@ -132,7 +134,7 @@ def renamed(job: Job, cluster: str, earlier: EarlierRun, name: str, is_kept: boo
         )
     message = (
         f"the spec did not change, but its run on {cluster} did ({old} is now {name}): "
-        f"it trains again when this is synced, {price_words(job)}{f'; {why}' if why else ''}"
+        f"it trains again when this is synced, {describe_max_use(job)}{f'; {why}' if why else ''}"
     )
     help = (
         "To keep runs as they were rendered: --keep-runs, for render and for the checks;"

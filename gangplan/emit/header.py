@@ -8,18 +8,18 @@ import stat
 from pathlib import Path
 
 # gangplan wrote the files that begin with this; it never changes or removes any other file.
-MARK = "# Rendered by gangplan from "
+RENDERED_MARK = "# Rendered by gangplan from "
 # How Git marks the start of a conflict; a file with two new names gets one more sign.
 _CONFLICT = re.compile(rb"^<{7,} ", re.MULTILINE)
 _ADVICE = "Change that file and run `gangplan render`; edits here are lost."
 
 
-def header_lines(source: str) -> tuple[str, ...]:
+def build_header_lines(source: str) -> tuple[str, ...]:
     """Return the comment lines (without '# ') for a file rendered from `source`."""
-    return (f"{MARK[2:]}{source}", _ADVICE)
+    return (f"{RENDERED_MARK[2:]}{source}", _ADVICE)
 
 
-def source_of(path: Path) -> str | None:
+def read_header_source(path: Path) -> str | None:
     """Return the source of a rendered file, or None if gangplan did not write it; gangplan writes no links.
 
     A file with a Git conflict in its first lines still counts as rendered, from either source.
@@ -34,10 +34,10 @@ def source_of(path: Path) -> str | None:
     except OSError:
         return None
     text = first.decode("utf-8", "replace")
-    return text[len(MARK) :].rstrip("\n") if text.startswith(MARK) else None
+    return text[len(RENDERED_MARK) :].rstrip("\n") if text.startswith(RENDERED_MARK) else None
 
 
-def conflict_line(data: bytes) -> int:
+def find_conflict_line(data: bytes) -> int:
     """Return the line, from 1, at which Git wrote a conflict into a file, or 0 if there is none."""
     found = _CONFLICT.search(data)
     return data.count(b"\n", 0, found.start()) + 1 if found else 0

@@ -13,42 +13,42 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from gangplan.incremental.seal import key, opened, sealed
+from gangplan.incremental.seal import open_sealed, read_seal_key, seal_text
 
 #: The number of files in a tree from which a journal pays off, and the fraction (1/PART) that may change.
-MANY, PART = 2_000, 10
+JOURNAL_MIN_FILES, JOURNAL_FRACTION = 2_000, 10
 
 
-def journal_of(folder: Path) -> Path:
+def locate_journal(folder: Path) -> Path:
     """Return where the journal of a stage is: next to it."""
     return folder.with_name("journal")
 
 
-def make(tree: Path, folder: Path, staged: Iterable[str], gone: Iterable[str]) -> None:
+def commit_staged_files(tree: Path, folder: Path, staged: Iterable[str], gone: Iterable[str]) -> None:
     """Move the staged files of a folder into a tree and remove others. Raises OSError.
 
     The journal lists all changes before the first one is made; from then on they will be made.
     """
-    journal = journal_of(folder)
+    journal = locate_journal(folder)
     aside = journal.with_name("journal.new")
     text = json.dumps({"staged": sorted(staged), "gone": sorted(gone)}).encode()
-    aside.write_bytes(sealed(text, _secret()))
+    aside.write_bytes(seal_text(text, _read_journal_key()))
     os.replace(aside, journal)
-    finish(tree, folder)
+    finish_journal(tree, folder)
 
 
-def finish(tree: Path, folder: Path) -> None:
+def finish_journal(tree: Path, folder: Path) -> None:
     """Make the remaining changes of a journal, if there is one. Raises OSError."""
-    journal = journal_of(folder)
+    journal = locate_journal(folder)
     try:
-        text = opened(journal.read_bytes(), _secret())
+        text = open_sealed(journal.read_bytes(), _read_journal_key())
     except FileNotFoundError:
         return
     if text is None:  # gangplan did not write it: it could name any file
         journal.unlink()
         return
     wanted = json.loads(text)
-    if not all(is_plain(tree, path) for path in (*wanted["staged"], *wanted["gone"])):
+    if not all(is_inside_tree(tree, path) for path in (*wanted["staged"], *wanted["gone"])):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     for path in wanted["staged"]:
         if os.path.lexists(folder / path):
@@ -56,22 +56,22 @@ def finish(tree: Path, folder: Path) -> None:
             os.replace(folder / path, tree / path)
     for path in wanted["gone"]:
         (tree / path).unlink(missing_ok=True)
-        remove_empty(tree / path, tree)
+        remove_empty_parents(tree / path, tree)
     journal.unlink()
 
 
-def _secret() -> bytes:
+def _read_journal_key() -> bytes:
     """Return the key of journals.
 
     Raises OSError if there is none: the caller then exchanges the whole tree.
     """
-    found = key()
+    found = read_seal_key()
     if found is None:
         raise OSError(errno.ENOKEY, "there is no place for a key")
     return found
 
 
-def is_plain(tree: Path, path: str) -> bool:
+def is_inside_tree(tree: Path, path: str) -> bool:
     """Return whether a path of a tree is really in it: no folder on the way is a link."""
     parts = path.split("/")
     return ".." not in parts and not any(
@@ -79,7 +79,7 @@ def is_plain(tree: Path, path: str) -> bool:
     )
 
 
-def remove_empty(path: Path, root: Path) -> None:
+def remove_empty_parents(path: Path, root: Path) -> None:
     """Remove the empty parent folders of a path, up to `root`."""
     for folder in path.parents:
         if folder == root:

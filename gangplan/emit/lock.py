@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gangplan.errors import ToolError, UserError, refusal
+from gangplan.errors import ToolError, UserError, build_refusal_error
 
 # What a render writes in its state folder; stage.aside exists only between two renames (swap.py).
 OWN = ("lock", "stage", "stage.aside", "journal", "journal.new")
 
 
 @contextmanager
-def locked(state: Path) -> Iterator[int]:
+def lock_state_folder(state: Path) -> Iterator[int]:
     """Hold the lock of a state folder; yield when it was last released (ns; 0: never, or unknown).
 
     Raises ToolError if another process holds it, UserError for links.
@@ -39,7 +39,7 @@ def locked(state: Path) -> Iterator[int]:
             state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o644
         )
     except OSError as failed:
-        raise refusal(f"cannot write in {state}", failed) from None
+        raise build_refusal_error(f"cannot write in {state}", failed) from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,11 +10,11 @@ _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2  # linux/fs.h; renameat2 is in glibc since 2.28
 
 
-def exchange(first: Path, second: Path) -> None:
+def exchange_paths(first: Path, second: Path) -> None:
     """Exchange the contents of two paths. Raises OSError.
 
     Without renameat2 (another system, an old file system) there is a moment in which `second` does not exist;
-    `tree.recover` undoes the first rename at the next start.
+    `tree.recover_tree` undoes the first rename at the next start.
     """
     if _exchange_at_once(first, second):
         return

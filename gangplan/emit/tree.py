@@ -18,13 +18,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from gangplan.emit import journal
-from gangplan.emit.header import source_of
-from gangplan.emit.swap import exchange
-from gangplan.errors import ToolError, UserError, advice
-from gangplan.incremental.seal import key
+from gangplan.emit.header import read_header_source
+from gangplan.emit.swap import exchange_paths
+from gangplan.errors import ToolError, UserError, find_os_error_help
+from gangplan.incremental.seal import read_seal_key
 from gangplan.records import dataclass
 
-STATE = ".gangplan"
+STATE_FOLDER = ".gangplan"
 
 
 class FileOutcome(StrEnum):
@@ -37,7 +37,7 @@ class FileOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TreeChange:
     """A file of the tree by its path in it, what happens to it, and the digest of its new text."""
 
     path: str
@@ -46,7 +46,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class Stage:
+class StagingFolder:
     """A folder for new texts next to the tree. Workers put files into it, and one process commits them.
 
     `tree` is the folder for the result; `folder` is the stage, on the same file system. A stage with
@@ -58,27 +58,27 @@ class Stage:
     is_look: bool = False
 
     @classmethod
-    def beside(cls, tree: Path, state: Path) -> Stage:
+    def beside(cls, tree: Path, state: Path) -> StagingFolder:
         """Create an empty stage in the state folder; remove what an earlier, killed render left there."""
         if tree.is_symlink():
             raise UserError(f"{tree} is a link; a render would replace it", "Make it a folder.")
         folder = state / "stage"
-        recover(tree, state)
+        recover_tree(tree, state)
         shutil.rmtree(folder, ignore_errors=True)
         try:
             folder.mkdir(parents=True)
         except OSError as failed:
-            raise _refused(state, failed) from None
+            raise _build_tree_write_error(state, failed) from None
         return cls(tree, folder)
 
-    def put(self, path: str, text: str) -> Change:
+    def put(self, path: str, text: str) -> TreeChange:
         """Compare a text with the tree and stage it if it differs. Raises UserError for an unmanaged file."""
         data, existing = text.encode(), os.path.join(self.tree, path)
         digest = sha256(data).hexdigest()
-        old = _regular(existing) if self.is_look else _existing(existing)
+        old = _read_regular_file(existing) if self.is_look else _read_existing_file(existing)
         if old == data:
-            return Change(path, FileOutcome.SAME, digest)
-        if old is not None and not self.is_look and source_of(Path(existing)) is None:
+            return TreeChange(path, FileOutcome.SAME, digest)
+        if old is not None and not self.is_look and read_header_source(Path(existing)) is None:
             raise UserError(
                 f"{existing} would be overwritten, but gangplan did not write it", "Move it away."
             )
@@ -90,8 +90,8 @@ class Stage:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
         except OSError as failed:
-            raise _refused(self.folder, failed) from None
-        return Change(path, FileOutcome.NEW if old is None else FileOutcome.CHANGED, digest)
+            raise _build_tree_write_error(self.folder, failed) from None
+        return TreeChange(path, FileOutcome.NEW if old is None else FileOutcome.CHANGED, digest)
 
     def obsolete(
         self,
@@ -104,41 +104,43 @@ class Stage:
         `folders` are those of the tree that may have some ("" is the tree itself), if they are known.
         """
         found = []
-        for path in sorted(_files(self.tree) if folders is None else _files_in(self.tree, folders)):
+        for path in sorted(
+            _list_tree_files(self.tree) if folders is None else _list_files_in_folders(self.tree, folders)
+        ):
             if path in wanted:
                 continue
-            source = source_of(self.tree / path)
+            source = read_header_source(self.tree / path)
             if source is not None and in_scope(path, source):
                 found.append(path)
         return found
 
     def commit(self, removed: Iterable[str]) -> None:
         """Make the tree what was staged. Raises ToolError if the file system refuses."""
-        staged, gone = sorted(_files(self.folder)), set(removed)
-        is_plain = all(journal.is_plain(self.tree, path) for path in (*staged, *gone))
+        staged, gone = sorted(_list_tree_files(self.folder)), set(removed)
+        is_plain = all(journal.is_inside_tree(self.tree, path) for path in (*staged, *gone))
         try:
             if len(staged) + len(gone) == 1 and is_plain and self.tree.exists():
                 self._commit_one(staged, gone)
             elif (staged or gone) and is_plain and self._is_small_part(len(staged) + len(gone)):
-                journal.make(self.tree, self.folder, staged, gone)
+                journal.commit_staged_files(self.tree, self.folder, staged, gone)
             elif staged or gone:
                 self._commit_all(gone)
         except OSError as failed:
-            raise _refused(self.tree, failed) from None
+            raise _build_tree_write_error(self.tree, failed) from None
         finally:
             self.discard()
 
     def discard(self) -> None:
         """Remove the stage and leave the tree as it is. Staged files that a journal still needs stay."""
-        if not journal.journal_of(self.folder).exists():
+        if not journal.locate_journal(self.folder).exists():
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _is_small_part(self, changes: int) -> bool:
         """Return whether so few of so many files change that a journal pays off."""
-        if key() is None:
+        if read_seal_key() is None:
             return False
-        most = max(journal.MANY, changes * journal.PART)
-        return any(number >= most for number, _ in enumerate(_files(self.tree)))
+        most = max(journal.JOURNAL_MIN_FILES, changes * journal.JOURNAL_FRACTION)
+        return any(number >= most for number, _ in enumerate(_list_tree_files(self.tree)))
 
     def _commit_one(self, staged: list[str], gone: set[str]) -> None:
         """Rename or remove a single file, which is already atomic."""
@@ -147,25 +149,25 @@ class Stage:
             os.replace(self.folder / path, self.tree / path)
         for path in gone:
             (self.tree / path).unlink()
-            journal.remove_empty(self.tree / path, self.tree)
+            journal.remove_empty_parents(self.tree / path, self.tree)
 
     def _commit_all(self, gone: set[str]) -> None:
         """Complete the stage with links to all unchanged files, then exchange it with the tree."""
         folder = str(self.folder)
-        for path in _files(self.tree):
+        for path in _list_tree_files(self.tree):
             if path in gone or os.path.lexists(os.path.join(folder, path)):
                 continue
             target = self.folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            _link(self.tree / path, target)
+            _link_or_copy_file(self.tree / path, target)
         if self.tree.exists():
-            exchange(self.folder, self.tree)
+            exchange_paths(self.folder, self.tree)
         else:
             self.tree.parent.mkdir(parents=True, exist_ok=True)
             os.rename(self.folder, self.tree)
 
 
-def _existing(path: str) -> bytes | None:
+def _read_existing_file(path: str) -> bytes | None:
     """Return the bytes of the file at a path, or None if nothing is there. Raises UserError for non-files."""
     try:
         with open(path, "rb", buffering=0) as file:
@@ -178,7 +180,7 @@ def _existing(path: str) -> bytes | None:
         ) from None
 
 
-def _regular(path: str) -> bytes | None:
+def _read_regular_file(path: str) -> bytes | None:
     """Return the bytes of a regular file, or None for anything else.
 
     Does not follow links or wait for pipes.
@@ -194,12 +196,12 @@ def _regular(path: str) -> bytes | None:
             return None
 
 
-def _refused(folder: Path, failed: OSError) -> ToolError:
+def _build_tree_write_error(folder: Path, failed: OSError) -> ToolError:
     message = f"cannot write in {folder}: {failed.strerror}; the rendered tree is as it was"
-    return ToolError(message, advice(failed))
+    return ToolError(message, find_os_error_help(failed))
 
 
-def _files(folder: Path) -> Iterator[str]:
+def _list_tree_files(folder: Path) -> Iterator[str]:
     """Yield the paths of all files and links below a folder, relative, with forward slashes."""
     for parent, folders, names in os.walk(folder):
         inside = parent[len(str(folder)) + 1 :].replace(os.sep, "/")
@@ -208,7 +210,7 @@ def _files(folder: Path) -> Iterator[str]:
             yield f"{inside}/{name}" if inside else name
 
 
-def _files_in(tree: Path, folders: Collection[str]) -> Iterator[str]:
+def _list_files_in_folders(tree: Path, folders: Collection[str]) -> Iterator[str]:
     """Yield the paths of files and links directly in some folders, not below them."""
     for inside in folders:
         with suppress(FileNotFoundError), os.scandir(tree / inside) as entries:
@@ -217,7 +219,7 @@ def _files_in(tree: Path, folders: Collection[str]) -> Iterator[str]:
                     yield f"{inside}/{entry.name}" if inside else entry.name
 
 
-def _link(source: Path, target: Path) -> None:
+def _link_or_copy_file(source: Path, target: Path) -> None:
     """Create a second name for an unchanged file, or a copy if the file system has no links."""
     try:
         os.link(source, target, follow_symlinks=False)
@@ -227,19 +229,19 @@ def _link(source: Path, target: Path) -> None:
 
 def is_unfinished(state: Path) -> bool:
     """Return whether a killed render left changes of its tree to be made."""
-    return journal.journal_of(state / "stage").exists()
+    return journal.locate_journal(state / "stage").exists()
 
 
-def recover(tree: Path, state: Path) -> None:
+def recover_tree(tree: Path, state: Path) -> None:
     """Finish a killed render's journal, or undo its exchange if it stopped between two renames.
 
     Raises ToolError if the file system refuses. The caller holds the lock.
     """
     folder = state / "stage"
     try:
-        journal.finish(tree, folder)
+        journal.finish_journal(tree, folder)
     except OSError as failed:
-        raise _refused(tree, failed) from None
+        raise _build_tree_write_error(tree, failed) from None
     aside = folder.with_name(f"{folder.name}.aside")
     if aside.exists() and not tree.exists():
         os.rename(aside, tree)

@@ -10,7 +10,7 @@ from gangplan.errors import UserError
 
 Worker = TypeVar("Worker")
 Task = TypeVar("Task")
-Result = TypeVar("Result")
+TaskReturn = TypeVar("TaskReturn")
 Thing = TypeVar("Thing")
 
 ENGINES = ("auto", "serial", "process", "mpi")
@@ -38,14 +38,14 @@ class Engine(Protocol):
 
     def map(
         self,
-        call: Callable[[Worker, Task], Result],
+        call: Callable[[Worker, Task], TaskReturn],
         tasks: Sequence[Task],
         worker: Worker,
         named: Callable[[Task], str] = repr,
-    ) -> Iterator[Result]: ...
+    ) -> Iterator[TaskReturn]: ...
 
 
-def shares(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:
+def split_into_shares(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:
     """Return things as tasks for some workers, in order: large tasks first, small ones at the end."""
     found, start = [], 0
     while start < len(things):
@@ -56,14 +56,14 @@ def shares(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:
     return found
 
 
-def pick(name: str, jobs: int, size: int) -> Engine:
+def pick_engine(name: str, jobs: int, size: int) -> Engine:
     """Return the engine by name; `auto` uses processes if the work justifies starting them.
 
     `jobs` is the number of workers (0: one per core), `size` the number of things to do. Raises UserError for
     an unknown name.
     """
     check_engine(name)
-    workers = jobs or _cores()
+    workers = jobs or _count_available_cpus()
     if name == "auto":
         name = "process" if workers > 1 and size >= WORTH_WORKERS else "serial"
     if name == "serial":
@@ -85,5 +85,5 @@ def check_engine(name: str) -> None:
         raise UserError(f"there is no engine '{name}'", f"Engines: {', '.join(ENGINES)}.")
 
 
-def _cores() -> int:
+def _count_available_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -12,23 +12,23 @@ from typing import Any
 from gangplan.errors import InternalError
 
 # Tasks in flight for each worker: one that it runs, and the one that it starts next.
-AHEAD = 2
+TASKS_AHEAD = 2
 
 _held: list[Any] = []
 
 
-def hold(value: Any) -> None:
+def set_worker_value(value: Any) -> None:
     """Set the value that tasks of this process work with."""
     _held[:] = [value]
 
 
-def is_held() -> bool:
+def has_worker_value() -> bool:
     """Return whether this process has a value to work with."""
     return bool(_held)
 
 
-def held() -> Any:
-    """Return what the tasks of this process work with. Raises InternalError before `hold`."""
+def get_worker_value() -> Any:
+    """Return what the tasks of this process work with. Raises InternalError before `set_worker_value`."""
     if not _held:
         raise InternalError("a worker was used before it was set up")
     return _held[0]

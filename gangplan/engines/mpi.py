@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from gangplan.engines.held import AHEAD, held, hold, is_held
+from gangplan.engines.held import TASKS_AHEAD, get_worker_value, has_worker_value, set_worker_value
 from gangplan.errors import ToolError
 
 Worker = TypeVar("Worker")
 Task = TypeVar("Task")
-Result = TypeVar("Result")
+TaskReturn = TypeVar("TaskReturn")
 
 
-def _call(bundle: tuple[Callable[[Worker, Task], Result], bytes, Task]) -> Result:
+def _run_task_on_mpi_rank(bundle: tuple[Callable[[Worker, Task], TaskReturn], bytes, Task]) -> TaskReturn:
     """Run one task on a rank; the first task sets the rank up (mpi4py has an initializer for spawned ranks
     only)."""
     call, pickled, task = bundle
-    if not is_held():
-        hold(pickle.loads(pickled))
-    result: Result = call(held(), task)
+    if not has_worker_value():
+        set_worker_value(pickle.loads(pickled))
+    result: TaskReturn = call(get_worker_value(), task)
     return result
 
 
@@ -45,11 +45,11 @@ class MpiEngine:
 
     def map(
         self,
-        call: Callable[[Worker, Task], Result],
+        call: Callable[[Worker, Task], TaskReturn],
         tasks: Sequence[Task],
         worker: Worker,
         named: Callable[[Task], str] = repr,
-    ) -> Iterator[Result]:
+    ) -> Iterator[TaskReturn]:
         """Run the tasks as `Engine` says. Raises ToolError without mpi4py, or outside an MPI job."""
         try:
             from mpi4py import MPI
@@ -68,9 +68,12 @@ class MpiEngine:
             pickled = pickle.dumps(worker)
             left = iter(tasks)
             under_way = deque(
-                pool.submit(_call, (call, pickled, task)) for task in islice(left, self.workers * AHEAD)
+                pool.submit(_run_task_on_mpi_rank, (call, pickled, task))
+                for task in islice(left, self.workers * TASKS_AHEAD)
             )
             while under_way:
                 result = under_way.popleft().result()
-                under_way.extend(pool.submit(_call, (call, pickled, task)) for task in islice(left, 1))
+                under_way.extend(
+                    pool.submit(_run_task_on_mpi_rank, (call, pickled, task)) for task in islice(left, 1)
+                )
                 yield result

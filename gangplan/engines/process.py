@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from gangplan.engines.held import AHEAD, held, hold
+from gangplan.engines.held import TASKS_AHEAD, get_worker_value, set_worker_value
 from gangplan.errors import ToolError
 
 Worker = TypeVar("Worker")
 Task = TypeVar("Task")
-Result = TypeVar("Result")
+TaskReturn = TypeVar("TaskReturn")
 
 
 class ProcessEngine:
@@ -30,11 +30,11 @@ class ProcessEngine:
 
     def map(
         self,
-        call: Callable[[Worker, Task], Result],
+        call: Callable[[Worker, Task], TaskReturn],
         tasks: Sequence[Task],
         worker: Worker,
         named: Callable[[Task], str] = repr,
-    ) -> Iterator[Result]:
+    ) -> Iterator[TaskReturn]:
         """Run the tasks as `Engine` says. When a worker dies, retry each task in flight in a new worker.
 
         Raises ToolError, which names the task, if that worker dies too.
@@ -45,13 +45,13 @@ class ProcessEngine:
                 yield from self._ordered(call, left, worker)
             except BrokenProcessPool:
                 # The death does not show its cause: any task in flight may have killed the worker.
-                for _ in range(min(len(left), self.workers * AHEAD)):
+                for _ in range(min(len(left), self.workers * TASKS_AHEAD)):
                     yield self._alone(call, left[0], worker, named)
                     left.popleft()
 
     def _ordered(
-        self, call: Callable[[Worker, Task], Result], left: deque[Task], worker: Worker
-    ) -> Iterator[Result]:
+        self, call: Callable[[Worker, Task], TaskReturn], left: deque[Task], worker: Worker
+    ) -> Iterator[TaskReturn]:
         """Yield results in order; a task with a result leaves `left`. Raises BrokenProcessPool if a worker
         died.
 
@@ -60,26 +60,28 @@ class ProcessEngine:
         """
         # A shell that starts a command in the background makes it ignore interrupts.
         is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        with _pool(min(self.workers, len(left)), worker) as pool:
+        with _open_worker_pool(min(self.workers, len(left)), worker) as pool:
             tasks = iter(tuple(left))
-            under_way: deque[Future[Result]] = deque()
+            under_way: deque[Future[TaskReturn]] = deque()
             while left:
                 # Python loses an interrupt that arrives while it forks, so delay interrupts until all workers
                 # exist.
-                with _held_back():
-                    while len(under_way) < self.workers * AHEAD and len(under_way) < len(left):
-                        under_way.append(pool.submit(partial(_call, call, is_interruptible), next(tasks)))
+                with _delay_interrupt_signals():
+                    while len(under_way) < self.workers * TASKS_AHEAD and len(under_way) < len(left):
+                        under_way.append(
+                            pool.submit(partial(_run_worker_task, call, is_interruptible), next(tasks))
+                        )
                 result = under_way.popleft().result()
                 left.popleft()
                 yield result
 
     def _alone(
         self,
-        call: Callable[[Worker, Task], Result],
+        call: Callable[[Worker, Task], TaskReturn],
         task: Task,
         worker: Worker,
         named: Callable[[Task], str],
-    ) -> Result:
+    ) -> TaskReturn:
         try:
             [result] = self._ordered(call, deque([task]), worker)
         except BrokenProcessPool:
@@ -92,7 +94,7 @@ class ProcessEngine:
 
 
 @contextmanager
-def _pool(workers: int, worker: object) -> Iterator[ProcessPoolExecutor]:
+def _open_worker_pool(workers: int, worker: object) -> Iterator[ProcessPoolExecutor]:
     """Yield a pool of workers that are set up. They end with the command, however it ends."""
     # fork shares what is already imported; if it does not exist, the default start method is used.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
@@ -114,30 +116,32 @@ def _set_up(worker: object) -> None:
     wait for.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _hold(signal.SIG_UNBLOCK)
-    hold(worker)
+    _set_interrupt_mask(signal.SIG_UNBLOCK)
+    set_worker_value(worker)
 
 
-def _call(call: Callable[[Worker, Task], Result], is_interruptible: bool, task: Task) -> Result:
+def _run_worker_task(
+    call: Callable[[Worker, Task], TaskReturn], is_interruptible: bool, task: Task
+) -> TaskReturn:
     """Run a task; an interrupt ends the task if it would end the command."""
     if is_interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return call(held(), task)
+        return call(get_worker_value(), task)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
-def _held_back() -> Iterator[None]:
-    _hold(signal.SIG_BLOCK)
+def _delay_interrupt_signals() -> Iterator[None]:
+    _set_interrupt_mask(signal.SIG_BLOCK)
     try:
         yield
     finally:
-        _hold(signal.SIG_UNBLOCK)
+        _set_interrupt_mask(signal.SIG_UNBLOCK)
 
 
-def _hold(how: int) -> None:
+def _set_interrupt_mask(how: int) -> None:
     """Block interrupts and requests to terminate, or release them again."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(how, {signal.SIGINT, signal.SIGTERM})

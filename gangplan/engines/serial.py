@@ -7,7 +7,7 @@ from typing import TypeVar
 
 Worker = TypeVar("Worker")
 Task = TypeVar("Task")
-Result = TypeVar("Result")
+TaskReturn = TypeVar("TaskReturn")
 
 
 class SerialEngine:
@@ -18,10 +18,10 @@ class SerialEngine:
 
     def map(
         self,
-        call: Callable[[Worker, Task], Result],
+        call: Callable[[Worker, Task], TaskReturn],
         tasks: Sequence[Task],
         worker: Worker,
         named: Callable[[Task], str] = repr,
-    ) -> Iterator[Result]:
+    ) -> Iterator[TaskReturn]:
         """Yield the results of `call`, as `Engine` says."""
         return (call(worker, task) for task in tasks)

@@ -13,13 +13,13 @@ from gangplan.findings import Fix
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
-def apply(text: str, fixes: Iterable[Fix]) -> str:
+def apply_fixes(text: str, fixes: Iterable[Fix]) -> str:
     """Return the text with every fix applied; equal fixes count as one.
 
     Raises InternalError when two fixes overlap, or one names a place that the text does not have.
     """
-    starts = _starts(text)
-    spans = sorted({(_offset(text, starts, fix), fix.replacement) for fix in fixes})
+    starts = _find_line_starts(text)
+    spans = sorted({(_locate_fix_span(text, starts, fix), fix.replacement) for fix in fixes})
     out, end = [], 0
     for (first, last), replacement in spans:
         if first < end:
@@ -29,13 +29,13 @@ def apply(text: str, fixes: Iterable[Fix]) -> str:
     return "".join([*out, text[end:]])
 
 
-def apart(text: str, fixes: Sequence[Fix]) -> tuple[list[Fix], list[Fix]]:
+def split_overlapping(text: str, fixes: Sequence[Fix]) -> tuple[list[Fix], list[Fix]]:
     """Split fixes into those that touch no other, in order, and those that overlap.
 
     Overlapping fixes are ambiguous, so none of them is applied.
     """
-    starts = _starts(text)
-    once = {(_offset(text, starts, fix), fix.replacement): fix for fix in fixes}
+    starts = _find_line_starts(text)
+    once = {(_locate_fix_span(text, starts, fix), fix.replacement): fix for fix in fixes}
     spans = sorted(once)
     clash: set[int] = set()
     reach, widest = -1, -1  # the furthest end so far, and the span that it belongs to
@@ -48,11 +48,11 @@ def apart(text: str, fixes: Sequence[Fix]) -> tuple[list[Fix], list[Fix]]:
     return kept, [once[span] for index, span in enumerate(spans) if index in clash]
 
 
-def _starts(text: str) -> list[int]:
+def _find_line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in _BREAK.finditer(text))]
 
 
-def _offset(text: str, starts: list[int], fix: Fix) -> tuple[int, int]:
+def _locate_fix_span(text: str, starts: list[int], fix: Fix) -> tuple[int, int]:
     """Return where the text that a fix replaces begins and ends."""
     if not (1 <= fix.line <= fix.end_line <= len(starts)):
         raise InternalError(f"{fix.file} has no line {fix.end_line}")

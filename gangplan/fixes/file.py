@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from pydantic import BaseModel
 
 from gangplan.findings import Finding, Fix
-from gangplan.fixes.edits import apart, apply
-from gangplan.fixes.spelling import spellings
+from gangplan.fixes.edits import apply_fixes, split_overlapping
+from gangplan.fixes.spelling import find_spelling_fixes
 from gangplan.records import dataclass
-from gangplan.source import Document, load
-from gangplan.spec.load import parse
+from gangplan.source import Document, load_document
+from gangplan.spec.load import parse_document
 
 _BOM = b"\xef\xbb\xbf"
 # One fix can reveal another: once a key is quoted the file loads, and its fields are checked. Three rounds do
@@ -63,20 +63,22 @@ def fix_file(file: str, data: bytes, model: type[BaseModel], more: More | None =
     """
     done: list[Fix] = []
     refused: list[Fix] = []
-    state, current = _read(file, data, model), data
+    state, current = _read_file_state(file, data, model), data
     for _ in range(_ROUNDS):
-        wanted = [fix for fix in _wanted(state, more) if fix not in refused]
+        wanted = [fix for fix in _collect_safe_fixes(state, more) if fix not in refused]
         text = current.removeprefix(_BOM).decode() if wanted else ""
-        kept, clashing = apart(text, wanted)
+        kept, clashing = split_overlapping(text, wanted)
         refused += clashing
         # Each alone first: of several applied together, one could hide what another breaks.
-        harmful = [fix for fix in kept if _step(file, current, text, [fix], state, model) is None]
+        harmful = [
+            fix for fix in kept if _try_fixes_on_file(file, current, text, [fix], state, model) is None
+        ]
         refused += harmful
         kept = [fix for fix in kept if fix not in harmful]
-        step = _step(file, current, text, kept, state, model) if kept else None
+        step = _try_fixes_on_file(file, current, text, kept, state, model) if kept else None
         if step is None and kept:
             kept = kept[:1]
-            step = _step(file, current, text, kept, state, model)
+            step = _try_fixes_on_file(file, current, text, kept, state, model)
         if step is None:
             break
         state, current = step
@@ -84,29 +86,29 @@ def fix_file(file: str, data: bytes, model: type[BaseModel], more: More | None =
     return FixedFile(file, data, current, tuple(done), tuple(refused))
 
 
-def _step(
+def _try_fixes_on_file(
     file: str, data: bytes, text: str, fixes: list[Fix], before: _State, model: type[BaseModel]
 ) -> tuple[_State, bytes] | None:
     """Return the file with some fixes applied; None if it is worse, unchanged, or means something else."""
-    after = (_BOM if data.startswith(_BOM) else b"") + apply(text, fixes).encode()
-    state = _read(file, after, model)
+    after = (_BOM if data.startswith(_BOM) else b"") + apply_fixes(text, fixes).encode()
+    state = _read_file_state(file, after, model)
     if state.rank > before.rank or (before.value is not None and state.value != before.value):
         return None
     return (state, after) if after != data else None
 
 
-def _read(file: str, data: bytes, model: type[BaseModel]) -> _State:
-    document, findings = load(data, file)
+def _read_file_state(file: str, data: bytes, model: type[BaseModel]) -> _State:
+    document, findings = load_document(data, file)
     if document is None:
         return _State(None, None, tuple(findings))
-    value, findings = parse(model, document)
+    value, findings = parse_document(model, document)
     return _State(document, value, tuple(findings))
 
 
-def _wanted(state: _State, more: More | None) -> list[Fix]:
+def _collect_safe_fixes(state: _State, more: More | None) -> list[Fix]:
     fixes = [finding.fix for finding in state.findings if finding.fix is not None]
     if state.document is not None and more is not None:
         fixes += more(state.document)
     if state.document is not None and state.value is not None:
-        fixes += spellings(state.document, state.value)
+        fixes += find_spelling_fixes(state.document, state.value)
     return fixes

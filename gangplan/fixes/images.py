@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gangplan.findings import Fix
-from gangplan.resolve.image import mirrored
-from gangplan.source import Document, Path
+from gangplan.findings import FieldPath, Fix
+from gangplan.resolve.image import apply_mirrors
+from gangplan.source import Document
 from gangplan.spec.catalog import Image, ImageCatalog
 from gangplan.spec.cluster import Cluster
 
 # Where specs and team files name an image.
-_PLACES: tuple[Path, ...] = (("image",), ("defaults", "image"))
+_PLACES: tuple[FieldPath, ...] = (("image",), ("defaults", "image"))
 # What may not precede and follow an image: parts of a longer name.
 _BEFORE, _BEHIND = r"(?<![\w./:@-])", r"(?![\w.:/@-])"
 
 
-def names(document: Document, catalog: ImageCatalog) -> Iterator[Fix]:
+def find_name_fixes(document: Document, catalog: ImageCatalog) -> Iterator[Fix]:
     """Yield a fix for each image written with the tag or digest of a catalog entry: its name.
 
     The name pins the digest, and the cluster's own mirror is found by it. A tag that the catalog does not
@@ -34,11 +34,13 @@ def names(document: Document, catalog: ImageCatalog) -> Iterator[Fix]:
 
 def name_of(written: str, catalog: ImageCatalog) -> str | None:
     """Return the only entry of the catalog that a reference names exactly; None for none or several."""
-    found = [name for name, image in catalog.images.items() if written in set(_spellings(name, image))]
+    found = [
+        name for name, image in catalog.images.items() if written in set(_list_image_references(name, image))
+    ]
     return found[0] if len(found) == 1 else None
 
 
-def _spellings(name: str, image: Image) -> Iterator[str]:
+def _list_image_references(name: str, image: Image) -> Iterator[str]:
     places = {image.repository, *(own.repository for own in image.clusters.values() if own.repository)}
     for place in (name, *places):
         if image.tag:
@@ -47,7 +49,9 @@ def _spellings(name: str, image: Image) -> Iterator[str]:
         yield f"{place}@{image.digest}"
 
 
-def digests(file: str, text: str, cluster: str, facts: Cluster, catalog: ImageCatalog) -> Iterator[Fix]:
+def find_digest_fixes(
+    file: str, text: str, cluster: str, facts: Cluster, catalog: ImageCatalog
+) -> Iterator[Fix]:
     """Yield a fix for each image with a tag of the catalog in a cluster's patches: its digest.
 
     Patches are text inside text, so they are searched as text; comments are left alone.
@@ -56,7 +60,11 @@ def digests(file: str, text: str, cluster: str, facts: Cluster, catalog: ImageCa
     for image in catalog.images.values():
         own = image.clusters.get(cluster)
         digest = own.digest if own and own.digest else image.digest
-        for place in {image.repository, mirrored(image.repository, facts), own.repository if own else None}:
+        for place in {
+            image.repository,
+            apply_mirrors(image.repository, facts),
+            own.repository if own else None,
+        }:
             if place and image.tag:
                 pinned.setdefault(f"{place}:{image.tag}", set()).add(f"{place}@{digest}")
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):

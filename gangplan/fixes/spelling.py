@@ -7,22 +7,22 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from gangplan.findings import Fix
+from gangplan.findings import FieldPath, Fix
 from gangplan.model.quantity import Quantity
-from gangplan.source import Document, Path
+from gangplan.source import Document
 from gangplan.spec.base import Cpu, Memory, ReadBy
 
 # Marks of a field for an amount of cores or bytes; a weight is a Quantity too, but written as a number.
 _AMOUNTS = frozenset(mark for kind in (Cpu, Memory) for mark in get_args(kind)[1:])
 
 
-def spellings(document: Document, value: BaseModel) -> Iterator[Fix]:
+def find_spelling_fixes(document: Document, value: BaseModel) -> Iterator[Fix]:
     """Yield a fix for each amount that Kubernetes would write in another way.
 
     1000m is 1, 0.5Gi is 512Mi, 1024Mi is 1Gi. The canonical form is that of k8s.io/apimachinery
     (model.quantity); the amount is the same.
     """
-    for path, amount in _amounts(value, ()):
+    for path, amount in _find_model_amounts(value, ()):
         written, canonical = document.text(path), amount.canonical()
         text = document.like(path, canonical) if written not in (None, canonical) else None
         why = f"{written} is {canonical} in the form that Kubernetes keeps"
@@ -31,25 +31,27 @@ def spellings(document: Document, value: BaseModel) -> Iterator[Fix]:
             yield fix
 
 
-def _amounts(value: BaseModel, path: Path) -> Iterator[tuple[Path, Quantity]]:
+def _find_model_amounts(value: BaseModel, path: FieldPath) -> Iterator[tuple[FieldPath, Quantity]]:
     for name in sorted(value.model_fields_set):
         field = type(value).model_fields[name]
         inner = getattr(value, name)
         is_amount = any(_is_amount(part) for part in (*field.metadata, field.annotation))
-        yield from _below(inner, (*path, field.alias or name), is_amount)
+        yield from _find_nested_amounts(inner, (*path, field.alias or name), is_amount)
 
 
-def _below(value: Any, path: Path, is_amount: bool) -> Iterator[tuple[Path, Quantity]]:
+def _find_nested_amounts(
+    value: Any, path: FieldPath, is_amount: bool
+) -> Iterator[tuple[FieldPath, Quantity]]:
     if isinstance(value, BaseModel):
-        yield from _amounts(value, path)
+        yield from _find_model_amounts(value, path)
     elif isinstance(value, Quantity) and is_amount:
         yield path, value
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _below(inner, (*path, key), is_amount)
+            yield from _find_nested_amounts(inner, (*path, key), is_amount)
     elif isinstance(value, tuple):
         for index, inner in enumerate(value):
-            yield from _below(inner, (*path, index), is_amount)
+            yield from _find_nested_amounts(inner, (*path, index), is_amount)
 
 
 def _is_amount(annotation: Any) -> bool:

@@ -1,7 +1,7 @@
 """Change the state of a spec, its run, or a list such as `retired`, in its text.
 
 Only whole lines of these fields change. A file that cannot be changed like this is refused: see
-`with_fields`.
+`set_state_fields`.
 """
 
 from __future__ import annotations
@@ -16,53 +16,55 @@ from gangplan.source import ManifestError, load_objects
 _FIELD = r"^{}[ \t]*:.*(?:\n(?:[ \t]+\S.*|-[ \t].*))*\n?"
 
 
-def with_fields(text: str, state: str | None, retired: Sequence[str]) -> str | None:
+def set_state_fields(text: str, state: str | None, retired: Sequence[str]) -> str | None:
     """Return the text of a spec with this `state` (None: unchanged) and these runs in `retired`.
 
     Return None if the result would not contain exactly that with all else unchanged, as in a file that is one
     flow mapping.
     """
-    before = _value(text)
+    before = _load_spec_mapping(text)
     if before is None:
         return None
     wanted = {name: value for name, value in before.items() if name != "retired"}
     changed = text
     if list(before.get("retired") or ()) != list(retired):
         line = f"retired: [{', '.join(retired)}]\n" if retired else ""
-        changed = _replaced(changed, "retired", line)
+        changed = _replace_spec_field_lines(changed, "retired", line)
     if state is not None and before.get("state", "active") != state:
-        changed = _replaced(changed, "state", f"state: {state}\n")
+        changed = _replace_spec_field_lines(changed, "state", f"state: {state}\n")
         wanted["state"] = state
     if retired:
         wanted["retired"] = list(retired)
-    return changed if _value(changed) == wanted else None
+    return changed if _load_spec_mapping(changed) == wanted else None
 
 
-def with_run(text: str, number: int) -> str | None:
-    """Return the text of a spec with this `run`; None as in `with_fields`."""
-    before = _value(text)
+def set_run_number(text: str, number: int) -> str | None:
+    """Return the text of a spec with this `run`; None as in `set_state_fields`."""
+    before = _load_spec_mapping(text)
     if before is None:
         return None
-    changed = _replaced(text, "run", f"run: {number}\n")
-    return changed if _value(changed) == {**before, "run": number} else None
+    changed = _replace_spec_field_lines(text, "run", f"run: {number}\n")
+    return changed if _load_spec_mapping(changed) == {**before, "run": number} else None
 
 
-def with_lists(text: str, lists: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the text of a sweep with these names in its lists; None as in `with_fields`."""
-    before = _value(text)
+def set_sweep_lists(text: str, lists: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the text of a sweep with these names in its lists; None as in `set_state_fields`."""
+    before = _load_spec_mapping(text)
     if before is None:
         return None
     wanted, changed = dict(before), text
     for name, names in lists.items():
         if list(before.get(name) or ()) != list(names):
-            changed = _replaced(changed, name, f"{name}: [{', '.join(names)}]\n" if names else "")
+            changed = _replace_spec_field_lines(
+                changed, name, f"{name}: [{', '.join(names)}]\n" if names else ""
+            )
             wanted.pop(name, None)
             if names:
                 wanted[name] = list(names)
-    return changed if _value(changed) == wanted else None
+    return changed if _load_spec_mapping(changed) == wanted else None
 
 
-def _replaced(text: str, name: str, line: str) -> str:
+def _replace_spec_field_lines(text: str, name: str, line: str) -> str:
     pattern = re.compile(_FIELD.format(name), re.MULTILINE)
     if pattern.search(text):
         return pattern.sub(lambda _: line, text, count=1)
@@ -71,7 +73,7 @@ def _replaced(text: str, name: str, line: str) -> str:
     return text + line if text.endswith("\n") else f"{text}\n{line}"
 
 
-def _value(text: str) -> Mapping[str, Any] | None:
+def _load_spec_mapping(text: str) -> Mapping[str, Any] | None:
     try:
         documents = list(load_objects(text))
     except ManifestError:

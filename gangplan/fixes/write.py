@@ -9,9 +9,9 @@ import stat
 import tempfile
 from pathlib import Path
 
-from gangplan.errors import advice
+from gangplan.errors import find_os_error_help
 from gangplan.fixes.file import FixedFile
-from gangplan.source import MOST_BYTES
+from gangplan.source import MAX_DOCUMENT_BYTES
 
 # The folder for files that belong to one command and to no commit, as for render.
 _STATE, _ASIDE = ".gangplan", "fix."
@@ -30,36 +30,38 @@ class Refusal(str):
     help: str
 
 
-def read(root: Path, file: str) -> bytes | None:
+def read_fixable(root: Path, file: str) -> bytes | None:
     """Return the bytes of a file that can be fixed; None if missing, unreadable, too large or a link."""
-    if _unfit(root, file, for_writing=False):
+    if _explain_untouchable_file(root, file, for_writing=False):
         return None
     try:
         with open(root / file, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
+            data = stream.read(MAX_DOCUMENT_BYTES + 1)
     except OSError:
         return None  # reported where the workspace reads the file
-    return data if len(data) <= MOST_BYTES else None
+    return data if len(data) <= MAX_DOCUMENT_BYTES else None
 
 
-def write(root: Path, fixed: FixedFile) -> Refusal:
+def write_fixed(root: Path, fixed: FixedFile) -> Refusal:
     """Put the new bytes in the file's place; return an empty refusal, or the reason why it was not written.
 
     Never follows a link, leaves the workspace, or overwrites what was changed meanwhile. Mode and name stay,
     and a reader sees either the old file or the new one.
     """
     path = root / fixed.file
-    reason = _unfit(root, fixed.file)
+    reason = _explain_untouchable_file(root, fixed.file)
     if reason:
         return reason
     try:
         status = os.lstat(path)
         if path.read_bytes() != fixed.before:
             return Refusal("the file was changed meanwhile", "Run the command again.")
-        handle, name = tempfile.mkstemp(prefix=_ASIDE, dir=_folder(root, status.st_dev) or path.parent)
+        handle, name = tempfile.mkstemp(
+            prefix=_ASIDE, dir=_prepare_temporary_folder(root, status.st_dev) or path.parent
+        )
         try:
             with open(handle, "wb") as stream:
-                _hold(stream.fileno())
+                _lock_open_file(stream.fileno())
                 stream.write(fixed.after)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -70,11 +72,11 @@ def write(root: Path, fixed: FixedFile) -> Refusal:
                 os.unlink(name)
             raise
     except OSError as failed:
-        return Refusal(f"the file cannot be written: {failed.strerror}", advice(failed))
+        return Refusal(f"the file cannot be written: {failed.strerror}", find_os_error_help(failed))
     return Refusal()
 
 
-def _folder(root: Path, device: int) -> str | None:
+def _prepare_temporary_folder(root: Path, device: int) -> str | None:
     """Return the folder for temporary files: a commit does not include what a killed command leaves there.
 
     Files left by earlier commands are removed. Return None if a file cannot be renamed from there into its
@@ -91,14 +93,14 @@ def _folder(root: Path, device: int) -> str | None:
             ignore.write_text("*\n", encoding="utf-8")
         for path in sorted(folder.glob(f"{_ASIDE}*")):
             with open(path, "rb") as stream:
-                if _hold(stream.fileno()):
+                if _lock_open_file(stream.fileno()):
                     path.unlink()
     except OSError:
         return None
     return str(folder)
 
 
-def _hold(handle: int) -> bool:
+def _lock_open_file(handle: int) -> bool:
     """Lock an open file for as long as it is written; return False if another command holds the lock."""
     try:
         import fcntl
@@ -109,7 +111,7 @@ def _hold(handle: int) -> bool:
     return True
 
 
-def _unfit(root: Path, file: str, for_writing: bool = True) -> Refusal:
+def _explain_untouchable_file(root: Path, file: str, for_writing: bool = True) -> Refusal:
     """Return why a file must not be touched: outside the workspace, a link or below one, not a plain file."""
     parts = file.split("/")
     if os.path.isabs(file) or ".." in parts or "" in parts:
@@ -130,6 +132,6 @@ def _unfit(root: Path, file: str, for_writing: bool = True) -> Refusal:
         is_mount = bool(os.statvfs(place).f_flag & os.ST_RDONLY)
         return Refusal(
             "it may not be changed (read-only)",
-            advice(OSError(errno.EROFS if is_mount else errno.EACCES, "")),
+            find_os_error_help(OSError(errno.EROFS if is_mount else errno.EACCES, "")),
         )
     return Refusal()

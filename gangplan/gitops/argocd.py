@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from gangplan.gitops.guardrails import NO_POLICIES, Guardrails
-from gangplan.gitops.source import RENDERED, RepositorySource
+from gangplan.gitops.source import RepositorySource
 from gangplan.model.backend import BACKENDS, MPIJOB, TRAINJOB, Backend
-from gangplan.model.kinds import Kind, kinds_of
-from gangplan.objects import ADMISSION, Body
+from gangplan.model.kinds import RenderedKind, find_kinds_of_parts
+from gangplan.objects import ADMISSION_API, Body
 from gangplan.records import dataclass
 from gangplan.source import load_objects
+from gangplan.spec.root import RENDERED
 from gangplan.template import render_yaml
 
 GroupKind = tuple[str, str]
@@ -31,8 +32,8 @@ OF_KUEUE = (("kueue.x-k8s.io", "Workload"),)
 MADE_BY = {TRAINJOB.stated: (("jobset.x-k8s.io", "JobSet"),), MPIJOB.stated: ()}
 # Retries of a failed sync: 10 s, 20 s, 40 s, ... apart, at most five minutes.
 RETRIES = 5
-TRIGGERS = ("gangplan-sync-failed", "gangplan-degraded")
-PLUGIN = "gangplan"
+NOTIFICATION_TRIGGERS = ("gangplan-sync-failed", "gangplan-degraded")
+PLUGIN_NAME = "gangplan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class ArgoOptions:
     has_plugin: bool = False
 
 
-def argocd_objects(
+def build_argocd_objects(
     cluster: ArgoCluster, source: RepositorySource, parts: Sequence[str], options: ArgoOptions | None = None
 ) -> list[Body]:
     """Build the projects and applications of one cluster.
@@ -90,53 +91,59 @@ def argocd_objects(
         "homes": homes,
         "source": source,
         "options": options,
-        "triggers": TRIGGERS,
-        "plugin": PLUGIN,
+        "triggers": NOTIFICATION_TRIGGERS,
+        "plugin": PLUGIN_NAME,
         "teams": cluster.teams if "runs" in parts else {},
         "policy_homes": sorted({*policies.namespaces} - {*homes}),
-        "policy_kinds": _own_names(cluster),
+        "policy_kinds": _list_kinds_limited_by_name(cluster),
         "policy_names": f"{policies.prefix}*",
         "platform_kinds": sorted({*wide_kinds(), *policies.wide}),
         "tenant_kinds": sorted({*spaced_kinds(), *policies.spaced}),
         "run_kinds": _run_kinds(cluster),
-        "drifts": _drifts(cluster),
-        "destination": _destination(cluster),
+        "drifts": _list_ignored_run_drifts(cluster),
+        "destination": _resolve_argocd_destination(cluster),
         "refresh": cluster.has_retry_refresh,
     }
     bodies = load_objects(render_yaml("gitops/argocd-projects.yaml.j2", values))
     for part in parts:
         for team, home in cluster.teams.items() if part == "runs" else (("", homes[0]),):
-            bodies += _application(values, source, part, team, home)
+            bodies += _build_argocd_application(values, source, part, team, home)
     return bodies
 
 
 def wide_kinds() -> tuple[GroupKind, ...]:
     """Return the cluster-scoped kinds of the platform."""
-    return _names(one for one in kinds_of("platform") if one.is_wide)
+    return _convert_to_group_kinds(one for one in find_kinds_of_parts("platform") if one.is_wide)
 
 
 def spaced_kinds() -> tuple[GroupKind, ...]:
     """Return the kinds in the namespaces of teams and of the cluster's Prometheus."""
-    return _names(one for one in kinds_of("platform", "tenants") if not one.is_wide)
+    return _convert_to_group_kinds(
+        one for one in find_kinds_of_parts("platform", "tenants") if not one.is_wide
+    )
 
 
-def _own_names(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
+def _list_kinds_limited_by_name(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     """Return the kinds that are allowed only under names that gangplan gives them: objects with other names
     are not ours to change."""
-    volumes = (one for one in kinds_of("tenants") if one.needs == "volumes" and cluster.has_volumes)
-    policies = (one for one in kinds_of("policies") if one.group == ADMISSION.partition("/")[0])
-    return _names((*policies, *volumes))
+    volumes = (
+        one for one in find_kinds_of_parts("tenants") if one.needs == "volumes" and cluster.has_volumes
+    )
+    policies = (
+        one for one in find_kinds_of_parts("policies") if one.group == ADMISSION_API.partition("/")[0]
+    )
+    return _convert_to_group_kinds((*policies, *volumes))
 
 
 def _run_kinds(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     """Return the kinds in the files of runs, and the kinds that controllers create from them."""
     needs = (*(("schedules",) if cluster.has_cronjobs else ()), "", *cluster.controllers)
-    there = (one for need in needs for one in kinds_of("runs") if one.needs == need)
+    there = (one for need in needs for one in find_kinds_of_parts("runs") if one.needs == need)
     children = (kind for name in cluster.controllers for kind in MADE_BY[name])
-    return (*_names(there), *CHILD_KINDS, *children, *OF_KUEUE)
+    return (*_convert_to_group_kinds(there), *CHILD_KINDS, *children, *OF_KUEUE)
 
 
-def _of_train_job(override_field: str) -> Drift:
+def _list_trainjob_drift_fields(override_field: str) -> Drift:
     own = ("/spec/suspend", "/spec/managedBy")
     if override_field == "runtimePatches":
         placed = '.spec.runtimePatches[]? | select(.manager == "kueue.x-k8s.io/manager")'
@@ -146,7 +153,7 @@ def _of_train_job(override_field: str) -> Drift:
     return (*own, f"/spec/{override_field}", "/spec/labels"), ()
 
 
-def _of_mpi_job(_: str) -> Drift:
+def _list_mpijob_drift_fields(_: str) -> Drift:
     """Return what Kueue writes into an MPIJob: the placement of its pods. Tolerations are a list without
     keys."""
     pod = ".spec.mpiReplicaSpecs[].template"
@@ -158,21 +165,24 @@ def _of_mpi_job(_: str) -> Drift:
 
 # What Kueue writes into a run, which does not count as drift: JSON pointers, and jq expressions.
 Drift = tuple[tuple[str, ...], tuple[str, ...]]
-DRIFTS: Mapping[str, Callable[[str], Drift]] = {TRAINJOB.name: _of_train_job, MPIJOB.name: _of_mpi_job}
+DRIFTS: Mapping[str, Callable[[str], Drift]] = {
+    TRAINJOB.name: _list_trainjob_drift_fields,
+    MPIJOB.name: _list_mpijob_drift_fields,
+}
 
 
-def _drifts(cluster: ArgoCluster) -> list[tuple[Backend, tuple[str, ...], tuple[str, ...]]]:
+def _list_ignored_run_drifts(cluster: ArgoCluster) -> list[tuple[Backend, tuple[str, ...], tuple[str, ...]]]:
     made = sorted(
         (one for one in BACKENDS.values() if one.stated in cluster.controllers), key=attrgetter("kind")
     )
     return [(one, *DRIFTS[one.name](cluster.override_field)) for one in made]
 
 
-def _names(kinds: Iterable[Kind]) -> tuple[GroupKind, ...]:
+def _convert_to_group_kinds(kinds: Iterable[RenderedKind]) -> tuple[GroupKind, ...]:
     return tuple((one.group, one.name) for one in kinds)
 
 
-def _application(
+def _build_argocd_application(
     values: Mapping[str, object], source: RepositorySource, part: str, team: str, home: str
 ) -> list[Body]:
     cluster = str(values["cluster"])
@@ -191,7 +201,7 @@ def _application(
     return load_objects(render_yaml("gitops/argocd-application.yaml.j2", {**values, **more}))
 
 
-def _destination(cluster: ArgoCluster) -> tuple[str, str]:
+def _resolve_argocd_destination(cluster: ArgoCluster) -> tuple[str, str]:
     """Return the field of a destination and its value: the name of the cluster in Argo CD, or its server."""
     there = cluster.destination or cluster.name
     return ("server", there) if there.startswith(("https://", "http://")) else ("name", there)

@@ -14,12 +14,12 @@ from markupsafe import Markup
 
 from gangplan.errors import UserError
 from gangplan.records import dataclass
-from gangplan.spec.lookalikes import without_accents
+from gangplan.spec.lookalikes import strip_accents
 from gangplan.template import render_yaml
 
 # The official images, which have Python and pip; the large one also has Git.
 PYTHON_IMAGE, PYTHON_GIT_IMAGE, PYTHON = "python:3.13-slim", "python:3.13", "3.13"
-BRANCH = "main"
+DEFAULT_BRANCH = "main"
 # Actions by the commit of a release: a tag can be moved to other code.
 ACTIONS = {
     "actions/checkout": ("de0fac2e4500dabe0009e67214ff5f5447ce83dd", "v6.0.2"),
@@ -52,14 +52,14 @@ class _Pin:
     comment: str
 
 
-def github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
+def render_github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
     """Render the workflow and the composite action; `pins` are commits for some of the actions."""
     values = {
         "branch": options.branch,
         "workspace": options.workspace,
         "here": Markup("" if options.workspace == "." else f"{options.workspace}/"),
         "python": options.python,
-        "pins": {name: _pin(name, pins) for name in ACTIONS},
+        "pins": {name: _select_action_pin(name, pins) for name in ACTIONS},
     }
     return {
         ".github/workflows/gangplan.yaml": render_yaml("ci/github-workflow.yaml.j2", values),
@@ -67,7 +67,7 @@ def github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def gitlab_files(options: CiOptions) -> dict[str, str]:
+def render_gitlab_files(options: CiOptions) -> dict[str, str]:
     """Render the component, and a pipeline that includes it."""
     values = {"image": options.image or PYTHON_IMAGE, "workspace": options.workspace}
     return {
@@ -76,16 +76,16 @@ def gitlab_files(options: CiOptions) -> dict[str, str]:
     }
 
 
-def jenkins_files(options: CiOptions) -> dict[str, str]:
+def render_jenkins_files(options: CiOptions) -> dict[str, str]:
     """Render a declarative pipeline."""
     values = {
-        "image": _groovy(options.image or PYTHON_GIT_IMAGE),
-        "workspace": _groovy(options.workspace),
+        "image": _quote_groovy_string(options.image or PYTHON_GIT_IMAGE),
+        "workspace": _quote_groovy_string(options.workspace),
     }
     return {"Jenkinsfile": render_yaml("ci/jenkinsfile.j2", values)}
 
 
-def check_image(image: str, words: str) -> str:
+def check_ci_image(image: str, words: str) -> str:
     """Return the image if it is the name of one; `words` are how users give it. Raises UserError."""
     if not _IMAGE.fullmatch(image):
         help = f"Write {words} registry.example.com/ci/gangplan@sha256:DIGEST."
@@ -93,30 +93,30 @@ def check_image(image: str, words: str) -> str:
     return image
 
 
-def check_folder(folder: str, words: str = "--prefix") -> str:
+def check_repository_folder(folder: str, words: str = "--prefix") -> str:
     """Return the folder of a workspace in its repository, without slashes around it; `.` is its top. Raises
     UserError."""
     plain = folder.strip("/") or "."
-    if not is_folder(plain):
+    if not is_recipe_folder(plain):
         signs = "in letters, digits, '.', '_' and '-'"
         help = f"Write it from the top of the repository, {signs}: {words} ml/jobs."
         raise UserError(f"'{folder}' cannot be the folder of a workspace", help)
     return plain
 
 
-def is_folder(folder: str) -> bool:
+def is_recipe_folder(folder: str) -> bool:
     """Return whether recipes can name a folder as it is."""
     return bool(_FOLDER.fullmatch(folder)) and ".." not in folder.split("/")
 
 
-def plain_folder(folder: str) -> str:
+def simplify_folder(folder: str) -> str:
     """Return a name that recipes can use, close to the name of a folder that they cannot use."""
-    near = folder if folder.isascii() else without_accents(folder)
+    near = folder if folder.isascii() else strip_accents(folder)
     parts = [re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.") for part in near.split("/")]
     return "/".join(part or "jobs" for part in parts)
 
 
-def check_pins(pins: Mapping[str, str]) -> Mapping[str, str]:
+def check_action_pins(pins: Mapping[str, str]) -> Mapping[str, str]:
     """Check that the pins are whole commits of actions that the workflow uses, and return them. Raises
     UserError."""
     for name, commit in pins.items():
@@ -126,13 +126,13 @@ def check_pins(pins: Mapping[str, str]) -> Mapping[str, str]:
     return pins
 
 
-def _pin(name: str, pins: Mapping[str, str]) -> _Pin:
+def _select_action_pin(name: str, pins: Mapping[str, str]) -> _Pin:
     commit, release = ACTIONS[name]
     if name in pins and pins[name] != commit:
         return _Pin(f"{name}@{pins[name]}", Markup(""))
     return _Pin(f"{name}@{commit}", Markup(f" # {release}"))
 
 
-def _groovy(text: str) -> Markup:
+def _quote_groovy_string(text: str) -> Markup:
     """Quote a checked value as a Groovy string without interpolation."""
     return Markup(f"'{text}'")

@@ -24,14 +24,16 @@ class Owners:
     prefix: str = ""
 
 
-def codeowners_files(owners: Owners, teams: Sequence[str], engines: Sequence[str] = ()) -> dict[str, str]:
+def build_codeowners_files(
+    owners: Owners, teams: Sequence[str], engines: Sequence[str] = ()
+) -> dict[str, str]:
     """Build the CODEOWNERS file; `engines` are folders of sync manifests."""
     names = {name: owners.given.get(name, f"@{owners.organisation}/{name}") for name in (*teams, "platform")}
     top = f"/{owners.prefix}" if owners.prefix else ""
     rows = [(f"{top}/specs/{team}/", names[team]) for team in teams]
     own = [f"{top}{path}" for path in (*PLATFORM, *(f"/{one}/" for one in engines), *_SETTINGS)]
     rows += [(path, names["platform"]) for path in (*own, *RECIPES, "/CODEOWNERS")]
-    return {"CODEOWNERS": _table(rows)}
+    return {"CODEOWNERS": _format_codeowners_table(rows)}
 
 
 def organisation_of(repository: str) -> str:
@@ -41,7 +43,7 @@ def organisation_of(repository: str) -> str:
     return first if re.fullmatch(r"[\w.-]+", first) else "example"
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> str:
+def _format_codeowners_table(rows: Sequence[tuple[str, str]]) -> str:
     width = max(len(path) for path, _ in rows)
     head = [
         "# Who must approve a change. Whoever may merge to overlays/ or policies/ owns the clusters.",

@@ -12,30 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.gitops.cel import checks_of
-from gangplan.gitops.health import CLUSTERQUEUE, KINDS, LOCALQUEUE
-from gangplan.gitops.record import STATE, STOPPED
-from gangplan.gitops.source import RENDERED, RepositorySource
+from gangplan.gitops.cel import build_health_expressions
+from gangplan.gitops.health import CLUSTERQUEUE_HEALTH, HEALTH_KINDS, LOCALQUEUE_HEALTH
+from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE
+from gangplan.gitops.source import RepositorySource
 from gangplan.model import backend, syncing
-from gangplan.model.kinds import WAVES, kinds_of
+from gangplan.model.kinds import SYNC_WAVES, find_kinds_of_parts
 from gangplan.objects import Body
 from gangplan.source import load_objects
+from gangplan.spec.root import RENDERED
 from gangplan.template import render_yaml
 
 # Flux applies at each interval; with IfNotPresent it only creates (kustomize-controller 1.9, "Controlling the
 # apply behavior of resources"). Archived runs carry Ignore; commonMetadata would replace that.
 _CREATE_ONCE = f"""\
 - op: add
-  path: {syncing.pointer(syncing.SERVER_SIDE)}
+  path: {syncing.build_annotation_pointer(syncing.FLUX_SERVER_SIDE)}
   value: IfNotPresent
 """
-_UNLESS = f"{syncing.SERVER_SIDE}!=Ignore,{STATE}!={STOPPED}"
+_UNLESS = f"{syncing.FLUX_SERVER_SIDE}!=Ignore,{STATE_ANNOTATION}!={STOPPED_STATE}"
 # Under Kueue only a deletion ends a run for good. Flux deletes an object that has `force` and creates it
 # again when the server calls a field immutable (fluxcd/pkg ssa, Apply), so records get another value for one.
 # It is patched here and not rendered, because Argo CD could not compare such an object (diff.ServerSideDiff).
 _REPLACE = f"""\
 - op: add
-  path: {syncing.pointer(syncing.FORCE)}
+  path: {syncing.build_annotation_pointer(syncing.FLUX_FORCE)}
   value: enabled
 - op: add
   path: /spec/managedBy
@@ -46,12 +47,12 @@ _REPLACE = f"""\
 # webhook suspends the new MPIJob.
 _REPLACE_MPIJOB = f"""\
 - op: add
-  path: {syncing.pointer(syncing.FORCE)}
+  path: {syncing.build_annotation_pointer(syncing.FLUX_FORCE)}
   value: enabled
 - op: remove
   path: /spec/runPolicy/suspend
 """
-_OVER = f"{STATE}={STOPPED}"
+_OVER = f"{STATE_ANNOTATION}={STOPPED_STATE}"
 # Objects that are neither part of a run nor launch scripts; with a target, kind and name of the patch mean
 # nothing.
 _OTHERS = f"!gangplan.dev/run,!{syncing.SCRIPTS}"
@@ -68,10 +69,10 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 _REPLACING = {backend.TRAINJOB.name: _REPLACE, backend.MPIJOB.name: _REPLACE_MPIJOB}
 # What each part has a health check for. A run's check is evaluated only if somebody names it in
 # `healthChecks`.
-_QUEUES = {"platform": CLUSTERQUEUE, "tenants": LOCALQUEUE}
+_QUEUES = {"platform": CLUSTERQUEUE_HEALTH, "tenants": LOCALQUEUE_HEALTH}
 
 
-def flux_objects(
+def build_flux_objects(
     cluster: str,
     source: RepositorySource,
     parts: Sequence[str],
@@ -95,7 +96,7 @@ def flux_objects(
     values = {
         "cluster": cluster,
         "kind": "OCIRepository" if source.is_oci else "GitRepository",
-        "ref": _ref(source),
+        "ref": _select_source_ref_field(source),
         "source": source,
         "patch": _CREATE_ONCE,
         "unless": _UNLESS,
@@ -103,19 +104,19 @@ def flux_objects(
         "over": _OVER,
         "others": _OTHERS,
         "drop": _DROP,
-        "ignore": _ignored(source),
+        "ignore": _write_source_ignore_list(source),
     }
     bodies = load_objects(render_yaml("gitops/flux-source.yaml.j2", values))
     stages = kustomizations_of(parts)
     for before, part in zip(("", *stages), stages, strict=False):
         kinds = [_QUEUES[part]] if part in _QUEUES and has_kueue else []
         if part == RUNS:
-            kinds = [one for one in KINDS if one.name in made]
+            kinds = [one for one in HEALTH_KINDS if one.name in made]
         more = {
             "part": part,
             "before": before,
-            "checks": checks_of(kinds) if kinds else [],
-            "others_kinds": _kinds(starts=part == RUNTIMES),
+            "checks": build_health_expressions(kinds) if kinds else [],
+            "others_kinds": _build_run_kind_pattern(starts=part == RUNTIMES),
         }
         bodies += load_objects(render_yaml("gitops/flux-kustomization.yaml.j2", {**values, **more}))
     return bodies
@@ -126,20 +127,20 @@ def kustomizations_of(parts: Sequence[str]) -> list[str]:
     return [one for part in parts for one in ((RUNTIMES, RUNS) if part == RUNS else (part,))]
 
 
-def _kinds(starts: bool) -> str:
+def _build_run_kind_pattern(starts: bool) -> str:
     """Return a regular expression for the kinds in a run's files that start something, or for all others."""
-    found = {one.name for one in kinds_of("runs") if (WAVES["runs", one.name] > 0) == starts}
+    found = {one.name for one in find_kinds_of_parts("runs") if (SYNC_WAVES["runs", one.name] > 0) == starts}
     return "|".join(sorted(found))
 
 
-def _ref(source: RepositorySource) -> str:
+def _select_source_ref_field(source: RepositorySource) -> str:
     """Return the field of a reference that the revision is written into."""
     if not source.is_oci:
         return "branch"
     return "digest" if source.revision.startswith("sha256:") else "tag"
 
 
-def _ignored(source: RepositorySource) -> str:
+def _write_source_ignore_list(source: RepositorySource) -> str:
     """Write an ignore list like .gitignore, so that the source's artifact holds only what is applied."""
     lines, above = [], "/"
     for folder in source.path(RENDERED).split("/"):

@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.gitops.record import QUEUE, STATE, STOPPED
+from gangplan.gitops.record import KUEUE_QUEUE_LABEL, STATE_ANNOTATION, STOPPED_STATE
 from gangplan.model import backend
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
 # Argo CD's words (gitops-engine, pkg/health) and Flux's (kstatus).
 HEALTHY, PROGRESSING, DEGRADED, SUSPENDED = "Healthy", "Progressing", "Degraded", "Suspended"
-CURRENT, IN_PROGRESS, FAILED = "current", "inProgress", "failed"
+KSTATUS_CURRENT, IN_PROGRESS, KSTATUS_FAILED = "current", "inProgress", "failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ConditionTest:
     """An entry of `status.conditions` with this type and status, and with one of these reasons if there are
     any."""
 
@@ -35,7 +35,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldTest:
     """A field that has exactly this value; names in the path may contain dots and slashes."""
 
     path: tuple[str, ...]
@@ -43,7 +43,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class PresenceTest:
     """A field that exists and is not null."""
 
     path: tuple[str, ...]
@@ -54,95 +54,108 @@ class Changed:
     """A spec that was changed since the object was created."""
 
 
-Test = Condition | Field | Present | Changed
+HealthTest = ConditionTest | FieldTest | PresenceTest | Changed
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HealthState:
     """A state: its word, what Argo CD and Flux call it, its tests, and the condition whose message gives
     details."""
 
     word: str
     argocd: str
     flux: str
-    tests: tuple[Test, ...] = ()
+    tests: tuple[HealthTest, ...] = ()
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class HealthKind:
     """A kind and its states. The last row has no tests: the controller has not reported anything yet."""
 
     group: str
     name: str
     version: str
-    rows: tuple[Row, ...]
+    rows: tuple[HealthState, ...]
 
 
 _JOBSET, _KUEUE = "jobset.x-k8s.io", "kueue.x-k8s.io"
-_RECORD = Field(("metadata", "annotations", STATE), STOPPED)
-_QUEUED = Present(("metadata", "labels", QUEUE))
-_SUSPENDED = Condition("Suspended")
-_NEW = Row("new", PROGRESSING, IN_PROGRESS)
+_RECORD = FieldTest(("metadata", "annotations", STATE_ANNOTATION), STOPPED_STATE)
+_QUEUED = PresenceTest(("metadata", "labels", KUEUE_QUEUE_LABEL))
+_SUSPENDED = ConditionTest("Suspended")
+_NEW = HealthState("new", PROGRESSING, IN_PROGRESS)
 
-TRAINJOB = Kind(
+TRAINJOB_HEALTH = HealthKind(
     backend.TRAINJOB.group,
     backend.TRAINJOB.kind,
     "v1alpha1",
     (
-        Row("stopped", HEALTHY, CURRENT, (_RECORD,)),
-        Row("failed", DEGRADED, FAILED, (Condition("Failed"),), "Failed"),
-        Row("complete", HEALTHY, CURRENT, (Condition("Complete"),), "Complete"),
+        HealthState("stopped", HEALTHY, KSTATUS_CURRENT, (_RECORD,)),
+        HealthState("failed", DEGRADED, KSTATUS_FAILED, (ConditionTest("Failed"),), "Failed"),
+        HealthState("complete", HEALTHY, KSTATUS_CURRENT, (ConditionTest("Complete"),), "Complete"),
         # Kueue changes `suspend` when it starts a run and again when it preempts it.
-        Row("preempted", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED, Changed())),
-        Row("queued", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED)),
-        Row("suspended", SUSPENDED, IN_PROGRESS, (_SUSPENDED,)),
-        Row("running", PROGRESSING, IN_PROGRESS, (Condition("Suspended", "False"),)),
-        Row("running", PROGRESSING, IN_PROGRESS, (Present(("status", "jobsStatus")),)),
+        HealthState("preempted", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED, Changed())),
+        HealthState("queued", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED)),
+        HealthState("suspended", SUSPENDED, IN_PROGRESS, (_SUSPENDED,)),
+        HealthState("running", PROGRESSING, IN_PROGRESS, (ConditionTest("Suspended", "False"),)),
+        HealthState("running", PROGRESSING, IN_PROGRESS, (PresenceTest(("status", "jobsStatus")),)),
         _NEW,
     ),
 )
-MPIJOB = Kind(
+MPIJOB_HEALTH = HealthKind(
     backend.MPIJOB.group,
     backend.MPIJOB.kind,
     "v2beta1",
     (
-        Row("stopped", HEALTHY, CURRENT, (_RECORD,)),
-        Row("failed", DEGRADED, FAILED, (Condition("Failed"),), "Failed"),
-        Row("complete", HEALTHY, CURRENT, (Condition("Succeeded"),), "Succeeded"),
+        HealthState("stopped", HEALTHY, KSTATUS_CURRENT, (_RECORD,)),
+        HealthState("failed", DEGRADED, KSTATUS_FAILED, (ConditionTest("Failed"),), "Failed"),
+        HealthState("complete", HEALTHY, KSTATUS_CURRENT, (ConditionTest("Succeeded"),), "Succeeded"),
         # `suspend` and what Kueue writes into the pods change as in a TrainJob.
-        Row("preempted", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED, Present(("status", "startTime")))),
-        Row("queued", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED)),
-        Row("suspended", SUSPENDED, IN_PROGRESS, (_SUSPENDED,)),
-        Row("running", PROGRESSING, IN_PROGRESS, (Condition("Running"),)),
-        Row("running", PROGRESSING, IN_PROGRESS, (Condition("Suspended", "False"),)),
+        HealthState(
+            "preempted",
+            PROGRESSING,
+            IN_PROGRESS,
+            (_SUSPENDED, _QUEUED, PresenceTest(("status", "startTime"))),
+        ),
+        HealthState("queued", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED)),
+        HealthState("suspended", SUSPENDED, IN_PROGRESS, (_SUSPENDED,)),
+        HealthState("running", PROGRESSING, IN_PROGRESS, (ConditionTest("Running"),)),
+        HealthState("running", PROGRESSING, IN_PROGRESS, (ConditionTest("Suspended", "False"),)),
         _NEW,
     ),
 )
-JOBSET = Kind(
+JOBSET = HealthKind(
     _JOBSET,
     "JobSet",
     "v1alpha2",
     (
-        Row("failed", DEGRADED, FAILED, (Condition("Failed"),), "Failed"),
-        Row("complete", HEALTHY, CURRENT, (Condition("Completed"),), "Completed"),
-        Row("suspended", SUSPENDED, IN_PROGRESS, (_SUSPENDED,)),
-        Row("running", PROGRESSING, IN_PROGRESS, (Present(("status", "replicatedJobsStatus")),)),
+        HealthState("failed", DEGRADED, KSTATUS_FAILED, (ConditionTest("Failed"),), "Failed"),
+        HealthState("complete", HEALTHY, KSTATUS_CURRENT, (ConditionTest("Completed"),), "Completed"),
+        HealthState("suspended", SUSPENDED, IN_PROGRESS, (_SUSPENDED,)),
+        HealthState("running", PROGRESSING, IN_PROGRESS, (PresenceTest(("status", "replicatedJobsStatus")),)),
         _NEW,
     ),
 )
-WORKLOAD = Kind(
+WORKLOAD = HealthKind(
     _KUEUE,
     "Workload",
     "v1beta2",
     (
-        Row("complete", HEALTHY, CURRENT, (Condition("Finished", "True", ("Succeeded",)),), "Finished"),
-        Row("failed", DEGRADED, FAILED, (Condition("Finished"),), "Finished"),
-        Row("suspended", SUSPENDED, IN_PROGRESS, (Field(("spec", "active"), False),)),
-        Row("running", PROGRESSING, IN_PROGRESS, (Condition("Admitted"),)),
-        Row("preempted", PROGRESSING, IN_PROGRESS, (Condition("Preempted"),), "Preempted"),
-        Row("evicted", PROGRESSING, IN_PROGRESS, (Condition("Evicted"),), "Evicted"),
-        Row("queued", PROGRESSING, IN_PROGRESS, (Present(("status", "conditions")),), "QuotaReserved"),
+        HealthState(
+            "complete",
+            HEALTHY,
+            KSTATUS_CURRENT,
+            (ConditionTest("Finished", "True", ("Succeeded",)),),
+            "Finished",
+        ),
+        HealthState("failed", DEGRADED, KSTATUS_FAILED, (ConditionTest("Finished"),), "Finished"),
+        HealthState("suspended", SUSPENDED, IN_PROGRESS, (FieldTest(("spec", "active"), False),)),
+        HealthState("running", PROGRESSING, IN_PROGRESS, (ConditionTest("Admitted"),)),
+        HealthState("preempted", PROGRESSING, IN_PROGRESS, (ConditionTest("Preempted"),), "Preempted"),
+        HealthState("evicted", PROGRESSING, IN_PROGRESS, (ConditionTest("Evicted"),), "Evicted"),
+        HealthState(
+            "queued", PROGRESSING, IN_PROGRESS, (PresenceTest(("status", "conditions")),), "QuotaReserved"
+        ),
         _NEW,
     ),
 )
@@ -151,62 +164,66 @@ WORKLOAD = Kind(
 _WAITS = ("FlavorNotFound", "AdmissionCheckNotFound", "TopologyNotFound", "Terminating", "Unknown")
 # Argo CD waits until an object that is not in the last wave is Healthy or Degraded: with `Suspended`, a
 # stopped queue would keep every later change from the cluster (gitops-engine of 3.5.1, syncContext.Sync).
-_HELD = Row("held", HEALTHY, CURRENT, (Condition("Active", "False", ("Stopped",)),), "Active")
-CLUSTERQUEUE = Kind(
+_HELD = HealthState(
+    "held", HEALTHY, KSTATUS_CURRENT, (ConditionTest("Active", "False", ("Stopped",)),), "Active"
+)
+CLUSTERQUEUE_HEALTH = HealthKind(
     _KUEUE,
     "ClusterQueue",
     "v1beta2",
     (
-        Row("ready", HEALTHY, CURRENT, (Condition("Active"),)),
+        HealthState("ready", HEALTHY, KSTATUS_CURRENT, (ConditionTest("Active"),)),
         _HELD,
-        Row("waiting", PROGRESSING, IN_PROGRESS, (Condition("Active", "False", _WAITS),), "Active"),
+        HealthState(
+            "waiting", PROGRESSING, IN_PROGRESS, (ConditionTest("Active", "False", _WAITS),), "Active"
+        ),
         # A worker cluster cannot be reached: that must not keep Flux from applying what depends on the queue.
-        Row(
+        HealthState(
             "inactive",
             DEGRADED,
-            CURRENT,
-            (Condition("Active", "False", ("AdmissionCheckInactive",)),),
+            KSTATUS_CURRENT,
+            (ConditionTest("Active", "False", ("AdmissionCheckInactive",)),),
             "Active",
         ),
-        Row("inactive", DEGRADED, FAILED, (Condition("Active", "False"),), "Active"),
+        HealthState("inactive", DEGRADED, KSTATUS_FAILED, (ConditionTest("Active", "False"),), "Active"),
         _NEW,
     ),
 )
-LOCALQUEUE = Kind(
+LOCALQUEUE_HEALTH = HealthKind(
     _KUEUE,
     "LocalQueue",
     "v1beta2",
     (
-        Row("ready", HEALTHY, CURRENT, (Condition("Active"),)),
+        HealthState("ready", HEALTHY, KSTATUS_CURRENT, (ConditionTest("Active"),)),
         _HELD,
-        Row("waiting", PROGRESSING, IN_PROGRESS, (Condition("Active", "False"),), "Active"),
+        HealthState("waiting", PROGRESSING, IN_PROGRESS, (ConditionTest("Active", "False"),), "Active"),
         _NEW,
     ),
 )
-KINDS = (TRAINJOB, MPIJOB, JOBSET, WORKLOAD, CLUSTERQUEUE, LOCALQUEUE)
+HEALTH_KINDS = (TRAINJOB_HEALTH, MPIJOB_HEALTH, JOBSET, WORKLOAD, CLUSTERQUEUE_HEALTH, LOCALQUEUE_HEALTH)
 
 
-def state_of(kind: Kind, body: Body) -> Row:
+def find_health_state(kind: HealthKind, body: Body) -> HealthState:
     """Return the first row of a kind that holds for an object as the cluster has it."""
-    return next(row for row in kind.rows if all(_holds(test, body) for test in row.tests))
+    return next(row for row in kind.rows if all(_matches_health_test(test, body) for test in row.tests))
 
 
-def _holds(test: Test, body: Mapping[str, Any]) -> bool:
-    if isinstance(test, Condition):
+def _matches_health_test(test: HealthTest, body: Mapping[str, Any]) -> bool:
+    if isinstance(test, ConditionTest):
         return any(
             one["type"] == test.type
             and one["status"] == test.status
             and (not test.reasons or one.get("reason") in test.reasons)
-            for one in _at(body, ("status", "conditions")) or ()
+            for one in _get_object_field(body, ("status", "conditions")) or ()
         )
-    if isinstance(test, Field):
-        return bool(_at(body, test.path) == test.value)
-    if isinstance(test, Present):
-        return _at(body, test.path) is not None
-    return bool((_at(body, ("metadata", "generation")) or 1) > 1)
+    if isinstance(test, FieldTest):
+        return bool(_get_object_field(body, test.path) == test.value)
+    if isinstance(test, PresenceTest):
+        return _get_object_field(body, test.path) is not None
+    return bool((_get_object_field(body, ("metadata", "generation")) or 1) > 1)
 
 
-def _at(body: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+def _get_object_field(body: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = body
     for name in path:
         if not isinstance(value, Mapping):

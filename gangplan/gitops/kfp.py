@@ -8,30 +8,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.gitops.steps import Chain, Step
-from gangplan.model.schedule import CPU, MEMORY
+from gangplan.gitops.steps import Chain, PipelineStep
+from gangplan.model.schedule import CREATOR_CPU, CREATOR_MEMORY
 from gangplan.objects import Body, dump
 
-SCHEMA, SDK = "2.1.0", "kfp-2.11.0"
+PIPELINE_SCHEMA, SDK = "2.1.0", "kfp-2.11.0"
 _KUBECONFIG = "/kubeconfig"
 
 
-def kfp_text(chain: Chain) -> str:
+def render_kfp_pipeline(chain: Chain) -> str:
     """Write the pipeline of a team and its platform specification: two documents, as the SDK writes them."""
     spec: Body = {
         "components": {f"comp-{one.name}": {"executorLabel": f"exec-{one.name}"} for one in chain.steps},
-        "deploymentSpec": {"executors": {f"exec-{one.name}": _executor(chain, one) for one in chain.steps}},
+        "deploymentSpec": {
+            "executors": {f"exec-{one.name}": _build_kfp_executor(chain, one) for one in chain.steps}
+        },
         "pipelineInfo": {"name": chain.name},
-        "root": {"dag": {"tasks": {one.name: _task(one) for one in chain.steps}}},
-        "schemaVersion": SCHEMA,
+        "root": {"dag": {"tasks": {one.name: _build_kfp_task(one) for one in chain.steps}}},
+        "schemaVersion": PIPELINE_SCHEMA,
         "sdkVersion": SDK,
     }
-    executors = {f"exec-{one.name}": _on_kubernetes(chain, one) for one in chain.steps}
+    executors = {f"exec-{one.name}": _build_kfp_kubernetes_config(chain, one) for one in chain.steps}
     platform: Body = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}}
     return f"{dump(spec)}---\n{dump(platform)}"
 
 
-def _task(step: Step) -> dict[str, Any]:
+def _build_kfp_task(step: PipelineStep) -> dict[str, Any]:
     """Build a task that is never cached: what it waits for is not in its inputs."""
     found: dict[str, Any] = {"cachingOptions": {}, "componentRef": {"name": f"comp-{step.name}"}}
     if step.after:
@@ -39,7 +41,7 @@ def _task(step: Step) -> dict[str, Any]:
     return {**found, "taskInfo": {"name": step.name}}
 
 
-def _executor(chain: Chain, step: Step) -> dict[str, Any]:
+def _build_kfp_executor(chain: Chain, step: PipelineStep) -> dict[str, Any]:
     env = [{"name": "HOME", "value": "/tmp"}]
     if step.context:
         env += [
@@ -54,16 +56,16 @@ def _executor(chain: Chain, step: Step) -> dict[str, Any]:
             "env": env,
             "image": chain.client,
             "resources": {
-                "resourceCpuLimit": CPU,
-                "resourceCpuRequest": CPU,
-                "resourceMemoryLimit": MEMORY,
-                "resourceMemoryRequest": MEMORY,
+                "resourceCpuLimit": CREATOR_CPU,
+                "resourceCpuRequest": CREATOR_CPU,
+                "resourceMemoryLimit": CREATOR_MEMORY,
+                "resourceMemoryRequest": CREATOR_MEMORY,
             },
         }
     }
 
 
-def _on_kubernetes(chain: Chain, step: Step) -> dict[str, Any]:
+def _build_kfp_kubernetes_config(chain: Chain, step: PipelineStep) -> dict[str, Any]:
     """Return the labels and user of the pod, and the run's template as a file or a kubeconfig for its
     cluster.
 

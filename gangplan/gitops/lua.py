@@ -5,7 +5,7 @@ A script gets the object as `obj` and returns a table with `status` and `message
 
 from __future__ import annotations
 
-from gangplan.gitops.health import Condition, Field, Kind, Present, Row, Test
+from gangplan.gitops.health import ConditionTest, FieldTest, HealthKind, HealthState, HealthTest, PresenceTest
 
 _HEAD = """\
 local function at(value, ...)
@@ -34,36 +34,36 @@ end
 """
 
 
-def lua_of(kind: Kind) -> str:
+def render_lua_script(kind: HealthKind) -> str:
     """Write the script for a kind: its rows as a chain of ifs."""
-    return _HEAD + "".join(map(_row, kind.rows))
+    return _HEAD + "".join(map(_write_lua_state_branch, kind.rows))
 
 
-def _row(row: Row) -> str:
+def _write_lua_state_branch(row: HealthState) -> str:
     words = [row.argocd, row.word, *([row.detail] if row.detail else [])]
-    result = f"health({', '.join(map(_text, words))})"
+    result = f"health({', '.join(map(_quote_lua_string, words))})"
     if not row.tests:
         return f"return {result}\n"
-    return f"if {' and '.join(map(_test, row.tests))} then\n  return {result}\nend\n"
+    return f"if {' and '.join(map(_write_lua_health_test, row.tests))} then\n  return {result}\nend\n"
 
 
-def _test(test: Test) -> str:
-    if isinstance(test, Condition):
-        reasons = ", ".join(f"[{_text(reason)}] = true" for reason in test.reasons)
+def _write_lua_health_test(test: HealthTest) -> str:
+    if isinstance(test, ConditionTest):
+        reasons = ", ".join(f"[{_quote_lua_string(reason)}] = true" for reason in test.reasons)
         more = f", {{{reasons}}}" if reasons else ""
-        return f"condition({_text(test.type)}, {_text(test.status)}{more}) ~= nil"
-    if isinstance(test, Field):
-        value = str(test.value).lower() if isinstance(test.value, bool) else _text(test.value)
-        return f"at(obj, {_path(test.path)}) == {value}"
-    if isinstance(test, Present):
-        return f"at(obj, {_path(test.path)}) ~= nil"
+        return f"condition({_quote_lua_string(test.type)}, {_quote_lua_string(test.status)}{more}) ~= nil"
+    if isinstance(test, FieldTest):
+        value = str(test.value).lower() if isinstance(test.value, bool) else _quote_lua_string(test.value)
+        return f"at(obj, {_write_lua_path_arguments(test.path)}) == {value}"
+    if isinstance(test, PresenceTest):
+        return f"at(obj, {_write_lua_path_arguments(test.path)}) ~= nil"
     return '(at(obj, "metadata", "generation") or 1) > 1'
 
 
-def _path(path: tuple[str, ...]) -> str:
-    return ", ".join(map(_text, path))
+def _write_lua_path_arguments(path: tuple[str, ...]) -> str:
+    return ", ".join(map(_quote_lua_string, path))
 
 
-def _text(value: str) -> str:
+def _quote_lua_string(value: str) -> str:
     """Quote a text of the table; none has a character that Lua would need escaped."""
     return f'"{value}"'

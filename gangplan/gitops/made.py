@@ -11,14 +11,14 @@ _MADE = re.compile(
     r"^(?:#|//) Made by `gangplan (?:gitops )?(?P<words>[^`\n]*)`; see docs/\w+\.md\.$", re.MULTILINE
 )
 # The command, besides gitops, that writes files.
-PIPELINE = "pipeline"
+PIPELINE_COMMAND = "pipeline"
 # How many characters of a file are searched for the line.
 _HEAD = 2000
 
 Flag = tuple[str, str | Sequence[str]]
 
 
-def command_of(name: str, flags: Iterable[Flag]) -> list[str]:
+def build_write_command(name: str, flags: Iterable[Flag]) -> list[str]:
     """Return the words of the command that writes files again: its name and the flags that are not empty."""
     words = [name]
     for flag, given in flags:
@@ -27,13 +27,15 @@ def command_of(name: str, flags: Iterable[Flag]) -> list[str]:
     return words
 
 
-def headed(command: Sequence[str], files: Mapping[str, str], comment: str = "#") -> dict[str, str]:
+def add_command_headers(
+    command: Sequence[str], files: Mapping[str, str], comment: str = "#"
+) -> dict[str, str]:
     """Put the line that names the command at the top of each file."""
     line = f"{comment} Made by `gangplan gitops {shlex.join(command)}`; see docs/gitops.md.\n"
     return {path: line + text for path, text in files.items()}
 
 
-def made_by(text: str) -> list[str] | None:
+def parse_command_header(text: str) -> list[str] | None:
     """Return the words of the command that made a file, without gitops; None if it names none: somebody wrote
     it."""
     found = _MADE.search(text[:_HEAD])

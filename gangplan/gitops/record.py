@@ -18,44 +18,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.model import syncing
-from gangplan.model.backend import BY_KIND
+from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.objects import Body
 
-STATE = "gangplan.dev/state"
-STOPPED = "stopped"
-QUEUE = "kueue.x-k8s.io/queue-name"
+STATE_ANNOTATION = "gangplan.dev/state"
+STOPPED_STATE = "stopped"
+KUEUE_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 # No LocalQueue has this name: those that gangplan renders have names without dots.
 NO_QUEUE = "stopped.gangplan.dev"
 
 
-def record_of(bodies: Sequence[Body]) -> list[Body]:
+def build_run_record(bodies: Sequence[Body]) -> list[Body]:
     """Turn the objects of a run into its record; only what changes is copied."""
-    return [_recorded(body) for body in bodies]
+    return [_convert_object_to_record(body) for body in bodies]
 
 
-def _recorded(body: Body) -> Body:
+def _convert_object_to_record(body: Body) -> Body:
     metadata = dict(body["metadata"])
-    annotations = {**(metadata.get("annotations") or {}), STATE: STOPPED}
-    for name in (syncing.PRUNE, syncing.COMPARE):
+    annotations = {**(metadata.get("annotations") or {}), STATE_ANNOTATION: STOPPED_STATE}
+    for name in (syncing.FLUX_PRUNE, syncing.COMPARE_OPTIONS):
         annotations.pop(name, None)
-    options = [option for option in syncing.options_of(annotations) if option not in syncing.GUARDS]
-    annotations.pop(syncing.OPTIONS, None)
+    options = [
+        option for option in syncing.read_sync_options(annotations) if option not in syncing.GUARD_OPTIONS
+    ]
+    annotations.pop(syncing.SYNC_OPTIONS, None)
     changed = {}
-    made = BY_KIND.get(body["kind"])
+    made = BACKEND_BY_KIND.get(body["kind"])
     if made is not None:
         labels = dict(metadata.get("labels") or {})
-        if QUEUE in labels:
-            labels[QUEUE] = NO_QUEUE
-            options += syncing.REPLACED
+        if KUEUE_QUEUE_LABEL in labels:
+            labels[KUEUE_QUEUE_LABEL] = NO_QUEUE
+            options += syncing.REPLACE_OPTIONS
         metadata["labels"] = labels
-        changed["spec"] = _suspended(body["spec"], made.suspended)
+        changed["spec"] = _set_suspend_field(body["spec"], made.suspended)
     if options:
-        annotations[syncing.OPTIONS] = ",".join(options)
+        annotations[syncing.SYNC_OPTIONS] = ",".join(options)
     metadata["annotations"] = dict(sorted(annotations.items()))
     return {**body, "metadata": metadata, **changed}
 
 
-def _suspended(spec: Body, path: Sequence[str]) -> Body:
+def _set_suspend_field(spec: Body, path: Sequence[str]) -> Body:
     """Return the spec with the field at a path set to true."""
     name, rest = path[0], path[1:]
-    return {**spec, name: _suspended(spec.get(name) or {}, rest) if rest else True}
+    return {**spec, name: _set_suspend_field(spec.get(name) or {}, rest) if rest else True}

@@ -6,12 +6,12 @@ what others wrote into the same object: `kubectl apply --server-side --field-man
 
 from __future__ import annotations
 
-from gangplan.gitops.argocd import PLUGIN, TRIGGERS, ArgoOptions
-from gangplan.gitops.health import KINDS
-from gangplan.gitops.lua import lua_of
+from gangplan.gitops.argocd import NOTIFICATION_TRIGGERS, PLUGIN_NAME, ArgoOptions
+from gangplan.gitops.health import HEALTH_KINDS
+from gangplan.gitops.lua import render_lua_script
 from gangplan.objects import Body, dump
 
-_CONFIG = f"{PLUGIN}-plugin"
+_CONFIG = f"{PLUGIN_NAME}-plugin"
 # Argo CD no longer has a check for its own kind, and without one, waves of applications wait for nothing
 # (docs/operator-manual/health.md of 3.5.1).
 _APPLICATION = """\
@@ -35,37 +35,41 @@ _FAILED = "app.status.operationState != nil and app.status.operationState.phase 
 _DEGRADED = "app.status.health.status == 'Degraded'"
 _ONCE = "app.status.operationState?.syncResult?.revision"
 _MESSAGES = {
-    TRIGGERS[0]: "{{.app.metadata.name}}: the sync failed: {{.app.status.operationState.message}}",
-    TRIGGERS[1]: "{{.app.metadata.name}} is degraded: a run failed, or a queue is inactive.",
+    NOTIFICATION_TRIGGERS[
+        0
+    ]: "{{.app.metadata.name}}: the sync failed: {{.app.status.operationState.message}}",
+    NOTIFICATION_TRIGGERS[1]: "{{.app.metadata.name}} is degraded: a run failed, or a queue is inactive.",
 }
 
 
-def settings_of(namespace: str, options: ArgoOptions, image: str = "") -> dict[str, list[Body]]:
+def build_argocd_settings(namespace: str, options: ArgoOptions, image: str = "") -> dict[str, list[Body]]:
     """Build the objects of each file, by its name; with an image, the plugin, too."""
-    files = {"argocd-cm.yaml": [_config(namespace, "argocd-cm", _health())]}
+    files = {
+        "argocd-cm.yaml": [_build_argocd_config_map(namespace, "argocd-cm", _build_health_customizations())]
+    }
     if options.recipients:
         files["argocd-notifications-cm.yaml"] = [
-            _config(namespace, "argocd-notifications-cm", _notifications())
+            _build_argocd_config_map(namespace, "argocd-notifications-cm", _build_notification_settings())
         ]
     if image:
         files["plugin.yaml"] = [
-            _config(namespace, _CONFIG, {"plugin.yaml": dump(_plugin())}),
-            _sidecar(namespace, image),
+            _build_argocd_config_map(namespace, _CONFIG, {"plugin.yaml": dump(_build_argocd_plugin())}),
+            _build_plugin_sidecar_patch(namespace, image),
         ]
     return files
 
 
-def _health() -> dict[str, str]:
-    scripts = {f"{kind.group}_{kind.name}": lua_of(kind) for kind in KINDS}
+def _build_health_customizations() -> dict[str, str]:
+    scripts = {f"{kind.group}_{kind.name}": render_lua_script(kind) for kind in HEALTH_KINDS}
     scripts["argoproj.io_Application"] = _APPLICATION
     return {f"resource.customizations.health.{name}": script for name, script in sorted(scripts.items())}
 
 
-def _notifications() -> dict[str, str]:
+def _build_notification_settings() -> dict[str, str]:
     """Build triggers in the form of Argo CD's own catalog (notifications_catalog/ of 3.5.1), under our
     names."""
     data = {}
-    for trigger, when in zip(TRIGGERS, (_FAILED, _DEGRADED), strict=True):
+    for trigger, when in zip(NOTIFICATION_TRIGGERS, (_FAILED, _DEGRADED), strict=True):
         rule = {"when": when, "oncePer": _ONCE, "send": [trigger]}
         data[f"trigger.{trigger}"] = "".join(
             f"{'- ' if number == 0 else '  '}{line}\n" for number, line in enumerate(dump(rule).splitlines())
@@ -75,32 +79,32 @@ def _notifications() -> dict[str, str]:
     return dict(sorted(data.items()))
 
 
-def _config(namespace: str, name: str, data: dict[str, str]) -> Body:
+def _build_argocd_config_map(namespace: str, name: str, data: dict[str, str]) -> Body:
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "argocd"}
     metadata = {"name": name, "namespace": namespace, "labels": labels}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-def _plugin() -> Body:
+def _build_argocd_plugin() -> Body:
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "ConfigManagementPlugin",
-        "metadata": {"name": PLUGIN},
+        "metadata": {"name": PLUGIN_NAME},
         "spec": {"generate": {"command": ["sh", "-euc"], "args": [_GENERATE]}},
     }
 
 
-def _sidecar(namespace: str, image: str) -> Body:
+def _build_plugin_sidecar_patch(namespace: str, image: str) -> Body:
     """Build what is added to argocd-repo-server (docs/operator-manual/config-management-plugins.md)."""
     config = "/home/argocd/cmp-server"
     mounts = [
         {"name": "var-files", "mountPath": "/var/run/argocd"},
         {"name": "plugins", "mountPath": f"{config}/plugins"},
         {"name": _CONFIG, "mountPath": f"{config}/config/plugin.yaml", "subPath": "plugin.yaml"},
-        {"name": f"{PLUGIN}-tmp", "mountPath": "/tmp"},
+        {"name": f"{PLUGIN_NAME}-tmp", "mountPath": "/tmp"},
     ]
     container = {
-        "name": PLUGIN,
+        "name": PLUGIN_NAME,
         "image": image,
         "command": ["/var/run/argocd/argocd-cmp-server"],
         "securityContext": {
@@ -115,7 +119,7 @@ def _sidecar(namespace: str, image: str) -> Body:
     }
     volumes = [
         {"name": _CONFIG, "configMap": {"name": _CONFIG}},
-        {"name": f"{PLUGIN}-tmp", "emptyDir": {}},
+        {"name": f"{PLUGIN_NAME}-tmp", "emptyDir": {}},
     ]
     return {
         "apiVersion": "apps/v1",

@@ -7,10 +7,9 @@ import re
 from gangplan.errors import UserError
 from gangplan.records import dataclass
 
-RENDERED = "rendered"
-OCI = "oci://"
+OCI_SCHEME = "oci://"
 # A repository that does not exist: written until the real one is known.
-EXAMPLE = "https://git.example.com/ml/jobs.git"
+EXAMPLE_REPOSITORY = "https://git.example.com/ml/jobs.git"
 _HOST = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?"
 # Projects of Argo CD read an address as a pattern (3.5, AppProject.IsSourcePermitted), so no character of a
 # pattern is allowed in it; nor one that ends a path or a command in a first line (made.py).
@@ -42,24 +41,24 @@ class RepositorySource:
     @property
     def is_oci(self) -> bool:
         """Whether it is an OCI artifact, whose tag or digest is the revision."""
-        return self.repository.startswith(OCI)
+        return self.repository.startswith(OCI_SCHEME)
 
     def path(self, *parts: str) -> str:
         """Return a path below the workspace, from the top of the repository."""
         return "/".join((*([self.prefix] if self.prefix else []), *parts)) or "."
 
 
-def check_url(value: str, words: str = "--repo") -> str:
+def check_repository_url(value: str, words: str = "--repo") -> str:
     """Return the address of a Git repository, which must not have a login in it. Raises UserError."""
     _check_login(value)
     if not (value.isprintable() and _GIT.fullmatch(value)):
         plain, query, _ = value.partition("?")  # the query may have a token
         message = f"'{plain}{query and '?...'}' is not the address of a Git repository"
-        raise UserError(message, f"Write it as {EXAMPLE} or git@git.example.com:ml/jobs.git.")
+        raise UserError(message, f"Write it as {EXAMPLE_REPOSITORY} or git@git.example.com:ml/jobs.git.")
     return value
 
 
-def check_artifact(value: str, words: str = "--repo") -> str:
+def check_artifact_url(value: str, words: str = "--repo") -> str:
     """Return the address of an OCI artifact, which must not have a login or a tag in it. Raises UserError."""
     _check_login(value)
     if not _ARTIFACT.fullmatch(value):
@@ -68,7 +67,7 @@ def check_artifact(value: str, words: str = "--repo") -> str:
     return value
 
 
-def check_branch(value: str, words: str = "--branch") -> str:
+def check_branch_name(value: str, words: str = "--branch") -> str:
     """Return the name of a branch; `words` are how users give it. Raises UserError."""
     if not _BRANCH.fullmatch(value) or _NO_REF.search(value):
         raise UserError(f"'{value}' is not the name of a branch", f"Write {words} main.")
@@ -76,23 +75,23 @@ def check_branch(value: str, words: str = "--branch") -> str:
 
 
 def _check_login(value: str) -> None:
-    if (plain := without_login(value)) != value:
+    if (plain := strip_login(value)) != value:
         message = "the address of the repository has a user or a password in it, which would be committed"
         raise UserError(message, f"Write {plain}; the engine takes its credentials from a Secret.")
 
 
-def is_server(text: str) -> bool:
+def is_server_address(text: str) -> bool:
     """Return whether a text is the address of an API server."""
     return text.isprintable() and _SERVER.fullmatch(text) is not None
 
 
-def without_login(address: str) -> str:
+def strip_login(address: str) -> str:
     """Return the address without a user and password; the user of SSH stays, because it is not a secret."""
     plain = re.sub(r"^((?:https?|oci)://)[^/]*@", r"\1", address)
     return re.sub(r"^(ssh://[^/:@]*):[^/]*@", r"\1@", plain)
 
 
-def flux_url(repository: str) -> str:
+def format_flux_url(repository: str) -> str:
     """Return an address as a GitRepository takes it: with a scheme, which the scp form does not have (Flux
     2.9)."""
     short = _SCP.fullmatch(repository)

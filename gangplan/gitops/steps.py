@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.model.schedule import MOUNT, PAUSE_S
+from gangplan.model.schedule import CHECK_PAUSE_S, TEMPLATE_MOUNT
 from gangplan.records import dataclass
 
 # The placeholder for the template of a run that an engine creates.
@@ -13,7 +13,7 @@ NO_TEMPLATE = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PipelineStep:
     """A job whose run is waited for, and created first if it `is_held`.
 
     A sweep has several `runs`. `context` is what a kubeconfig calls the cluster of the run; empty on the
@@ -37,12 +37,12 @@ class Step:
         """Where the script finds the template: a file here, an object elsewhere, or nothing."""
         if not self.is_held:
             return NO_TEMPLATE
-        return f"configmap/{self.config_map}" if self.context else MOUNT
+        return f"configmap/{self.config_map}" if self.context else TEMPLATE_MOUNT
 
     @property
     def words(self) -> tuple[str, ...]:
         """The arguments of the script, which also waits for the run."""
-        return (self.template, self.runs[0], "wait", str(PAUSE_S), *self.runs[1:])
+        return (self.template, self.runs[0], "wait", str(CHECK_PAUSE_S), *self.runs[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Chain:
     gid: int
     labels: tuple[tuple[str, str], ...]
     script: str
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
 
     @property
     def name(self) -> str:
@@ -74,12 +74,12 @@ class Chain:
         return any(step.context for step in self.steps)
 
 
-def in_order(steps: Sequence[Step]) -> tuple[Step, ...]:
+def sort_steps(steps: Sequence[PipelineStep]) -> tuple[PipelineStep, ...]:
     """Sort steps by name, each after the steps that it waits for.
 
     Raises ValueError for a cycle, which a rule reports earlier.
     """
-    done: dict[str, Step] = {}
+    done: dict[str, PipelineStep] = {}
     left = sorted(steps, key=lambda one: one.name)
     while left:
         ready = [one for one in left if done.keys() >= set(one.after)]

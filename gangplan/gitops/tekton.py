@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from gangplan.errors import UserError
 from gangplan.gitops.ci import PYTHON_GIT_IMAGE, CiOptions
-from gangplan.model.kinds import KINDS
+from gangplan.model.kinds import RENDERED_KINDS
 from gangplan.records import dataclass
 from gangplan.template import render_yaml
 
@@ -89,7 +89,7 @@ class Push:
     namespace: str = "ci"
 
 
-def tekton_files(
+def render_tekton_files(
     options: CiOptions, forge: str, push: Push | None = None, start: str = "pac"
 ) -> dict[str, str]:
     """Render the files, by their paths in the repository; those outside .tekton/ are RBAC rules and Tekton
@@ -121,7 +121,7 @@ def tekton_files(
         ".tekton/gangplan-pipeline.yaml": render_yaml("ci/tekton-pipeline.yaml.j2", values),
     }
     if start == "triggers":
-        files["tekton/gangplan-triggers.yaml"] = _triggers(values)
+        files["tekton/gangplan-triggers.yaml"] = _render_tekton_triggers(values)
     else:
         for event, on in (("pull-request", "pull_request"), ("push", "push")):
             run = {**values, "event": event, "on": on, "given": FILLED}
@@ -141,8 +141,8 @@ def sync_rights(push: Push) -> str:
     names.
     """
     kinds: dict[str, list[str]] = {}
-    for one in KINDS:
-        kinds.setdefault(one.group, []).append(_plural(one.name))
+    for one in RENDERED_KINDS:
+        kinds.setdefault(one.group, []).append(_guess_resource_plural(one.name))
     values = {
         "namespace": push.namespace,
         "kinds": {group: sorted(names) for group, names in sorted(kinds.items())},
@@ -152,7 +152,7 @@ def sync_rights(push: Push) -> str:
     return render_yaml("ci/tekton-sync-rights.yaml.j2", values)
 
 
-def _plural(kind: str) -> str:
+def _guess_resource_plural(kind: str) -> str:
     """Return the resource of a kind, as apimachinery guesses it (meta.UnsafeGuessKindToResource). A test asks
     a real server."""
     name = kind.lower()
@@ -161,7 +161,7 @@ def _plural(kind: str) -> str:
     return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
-def _triggers(values: Mapping[str, Any]) -> str:
+def _render_tekton_triggers(values: Mapping[str, Any]) -> str:
     """Render the listener and what it creates.
 
     Triggers fills in texts as JSON has them, between quotes (0.35, pkg/template). Raises UserError for a

@@ -7,18 +7,18 @@ hour unless its timeout is 0.
 from __future__ import annotations
 
 from gangplan.gitops.steps import Chain
-from gangplan.model.schedule import ACCOUNT, CPU, MEMORY, PAUSE_S
+from gangplan.model.schedule import CHECK_PAUSE_S, CREATOR_CPU, CREATOR_MEMORY, SCHEDULER_ACCOUNT
 from gangplan.template import render_yaml
 
 
-def tekton_text(chain: Chain) -> str:
+def render_tekton_pipeline(chain: Chain) -> str:
     """Render the Tasks, the Pipeline and a PipelineRun of a team, for one file."""
     values = {
         "chain": chain,
-        "account": ACCOUNT,
-        "pause": str(PAUSE_S),
+        "account": SCHEDULER_ACCOUNT,
+        "pause": str(CHECK_PAUSE_S),
         "no_limit": "0",
-        "cpu": CPU,
-        "memory": MEMORY,
+        "cpu": CREATOR_CPU,
+        "memory": CREATOR_MEMORY,
     }
     return render_yaml("pipeline/tekton.yaml.j2", values)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from gangplan.plan.launchers import FoundLauncher, Use
-from gangplan.plan.program import program_of
+from gangplan.plan.launchers import FoundLauncher, ParsedOption
+from gangplan.plan.program import extract_program
 
 
-def accelerated(command: tuple[str, ...], one: FoundLauncher, options: Sequence[Use]) -> tuple[str, ...]:
+def convert_accelerate(
+    command: tuple[str, ...], one: FoundLauncher, options: Sequence[ParsedOption]
+) -> tuple[str, ...]:
     """Return the command of an `accelerate launch`: a shell passes it the counts and address of the run.
 
     The shell takes them from variables that Trainer sets. If the options are only hosts and counts, the
@@ -18,10 +20,10 @@ def accelerated(command: tuple[str, ...], one: FoundLauncher, options: Sequence[
     left = [
         use for use in options if use.option.name not in ("multi-gpu", "same-network", "main-process-port")
     ]
-    program = program_of(one)
+    program = extract_program(one)
     if not left and program and one.script is None:
         return program
-    words = list(_accelerate_options(left, one)) + list(one.reading.program)
+    words = list(_list_accelerate_option_words(left, one)) + list(one.reading.program)
     told = (
         'accelerate launch --num_machines {workers} --num_processes {ranks} --machine_rank "$PET_NODE_RANK"'
         ' --main_process_ip "$PET_MASTER_ADDR" --main_process_port "$PET_MASTER_PORT"'
@@ -42,6 +44,6 @@ def accelerated(command: tuple[str, ...], one: FoundLauncher, options: Sequence[
     )
 
 
-def _accelerate_options(left: Sequence[Use], one: FoundLauncher) -> Iterator[str]:
+def _list_accelerate_option_words(left: Sequence[ParsedOption], one: FoundLauncher) -> Iterator[str]:
     for use in left:
         yield from one.reading.words[use.at : use.end]

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from gangplan.findings import Location
-from gangplan.objects import walk
+from gangplan.findings import FieldPath, Location
+from gangplan.objects import walk_leaves
 from gangplan.records import dataclass
 from gangplan.source import Document
 
-Path = tuple[str | int, ...]
 # mapped: it is in the spec or in a suggestion; defaulted: the run has it without a field in the spec;
 # dropped: the run does not need it, `why` gives the reason; asked: a person must decide.
 State = Literal["mapped", "defaulted", "dropped", "asked"]
-STATES: tuple[State, ...] = ("mapped", "defaulted", "dropped", "asked")
+LEAF_STATES: tuple[State, ...] = ("mapped", "defaulted", "dropped", "asked")
 
 _UNKNOWN = "gangplan has no place for it"
 _NULL = "null is as if it were not there"
@@ -28,10 +27,10 @@ _EMPTY = (("annotations",), ("labels",), ("nodeSelector",))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LeafOutcome:
     """What became of one leaf: the field that it went `to`, or `why` it did not."""
 
-    path: Path
+    path: FieldPath
     where: Location
     value: Any
     state: State
@@ -44,7 +43,7 @@ class Entry:
         return path_text(self.path)
 
 
-def path_text(path: Path) -> str:
+def path_text(path: FieldPath) -> str:
     """Write a path of keys and indices as people do."""
     text = ""
     for part in path:
@@ -57,26 +56,26 @@ class Account:
 
     __slots__ = ("_leaves", "_marks", "_root", "file")
 
-    def __init__(self, file: str, leaves: Mapping[Path, tuple[Location, Any]], root: Any = None) -> None:
+    def __init__(self, file: str, leaves: Mapping[FieldPath, tuple[Location, Any]], root: Any = None) -> None:
         self.file = file
         self._leaves = leaves
-        self._marks: dict[Path, tuple[State, str, str]] = {}
+        self._marks: dict[FieldPath, tuple[State, str, str]] = {}
         self._root = root
 
     @classmethod
-    def of(cls, document: Document, base: Path = ()) -> Account:
+    def of(cls, document: Document, base: FieldPath = ()) -> Account:
         """Return the account of one object of a YAML document: the document itself, or its part at `base`."""
         value = document.value
         for part in base:
             value = value[part]
-        leaves = {path: (document.where((*base, *path)), leaf) for path, leaf in walk(value)}
+        leaves = {path: (document.where((*base, *path)), leaf) for path, leaf in walk_leaves(value)}
         return cls(document.file, leaves, value)
 
-    def root(self) -> Node:
+    def root(self) -> SourceNode:
         """Return the node at the top."""
-        return Node(self, (), self._root)
+        return SourceNode(self, (), self._root)
 
-    def part(self, path: Path) -> Account:
+    def part(self, path: FieldPath) -> Account:
         """Return a separate account for an object inside this one."""
         value = self._root
         for key in path:
@@ -93,31 +92,31 @@ class Account:
         rest._marks = self._marks
         return rest
 
-    def below(self, path: Path) -> Iterator[Path]:
+    def below(self, path: FieldPath) -> Iterator[FieldPath]:
         """Yield the leaves at or below a path."""
         if path in self._leaves:  # nothing is below a leaf
             return iter((path,))
         return (leaf for leaf in self._leaves if leaf[: len(path)] == path)
 
-    def mark(self, path: Path, state: State, to: str = "", why: str = "") -> None:
+    def mark(self, path: FieldPath, state: State, to: str = "", why: str = "") -> None:
         """Record what became of the unmarked leaves at or below a path."""
         for leaf in self.below(path):
             self._marks.setdefault(leaf, (state, to, why))
 
-    def remark(self, path: Path, state: State, to: str = "", why: str = "") -> None:
+    def remark(self, path: FieldPath, state: State, to: str = "", why: str = "") -> None:
         """Record it even for leaves that are already marked."""
         for leaf in self.below(path):
             self._marks[leaf] = (state, to, why)
 
-    def where(self, path: Path) -> Location:
+    def where(self, path: FieldPath) -> Location:
         """Return the place of the first leaf at or below a path, else the file."""
         leaf = next(self.below(path), None)
         return self._leaves[leaf][0] if leaf is not None else Location(self.file)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[LeafOutcome, ...]:
         """Return all leaves in order; unmarked ones become questions."""
         return tuple(
-            Entry(
+            LeafOutcome(
                 path,
                 where,
                 value,
@@ -127,33 +126,33 @@ class Account:
         )
 
 
-def _is_nothing(path: Path, value: Any) -> bool:
+def _is_nothing(path: FieldPath, value: Any) -> bool:
     """Return whether a leaf means nothing: null, or no annotations, labels or node selector."""
     return value is None or (value == {} and path[-1:] in _EMPTY)
 
 
-class Node:
+class SourceNode:
     """A place in a source, and the value there (None if there is nothing)."""
 
     __slots__ = ("account", "path", "value")
 
-    def __init__(self, account: Account, path: Path, value: Any) -> None:
+    def __init__(self, account: Account, path: FieldPath, value: Any) -> None:
         self.account, self.path, self.value = account, path, value
 
     def __bool__(self) -> bool:
         """Return whether there is a value: null counts as absent, as it does for Kubernetes."""
         return self.value is not None
 
-    def __getitem__(self, key: str | int) -> Node:
+    def __getitem__(self, key: str | int) -> SourceNode:
         """Return the node at a key or an index; an absent node if there is nothing."""
         value = None
         if isinstance(self.value, dict) and isinstance(key, str):
             value = self.value.get(key)
         elif isinstance(self.value, list) and isinstance(key, int) and key < len(self.value):
             value = self.value[key]
-        return Node(self.account, (*self.path, key), value)
+        return SourceNode(self.account, (*self.path, key), value)
 
-    def at(self, *keys: str | int) -> Node:
+    def at(self, *keys: str | int) -> SourceNode:
         """Return the node at the end of several keys."""
         node = self
         for key in keys:
@@ -170,11 +169,11 @@ class Node:
         """Its path as people write it."""
         return path_text(self.path)
 
-    def items(self) -> Iterator[Node]:
+    def items(self) -> Iterator[SourceNode]:
         """Yield the entries of a list; none if this is not a list."""
         return (self[index] for index in range(len(self.value))) if isinstance(self.value, list) else iter(())
 
-    def fields(self) -> Iterator[tuple[str, Node]]:
+    def fields(self) -> Iterator[tuple[str, SourceNode]]:
         """Yield the fields of a mapping; none if this is not a mapping."""
         return ((key, self[key]) for key in self.value) if isinstance(self.value, dict) else iter(())
 
@@ -199,22 +198,22 @@ class Node:
             return tuple(one.text() for one in self.items())
         return (self.text(),) if self.value is not None and not isinstance(self.value, dict) else ()
 
-    def mapped(self, to: str) -> Node:
+    def mapped(self, to: str) -> SourceNode:
         """Mark it as mapped to this field."""
         self.account.mark(self.path, "mapped", to)
         return self
 
-    def same(self, why: str) -> Node:
+    def same(self, why: str) -> SourceNode:
         """Mark it as something that every run has by default."""
         self.account.mark(self.path, "defaulted", "", why)
         return self
 
-    def dropped(self, why: str) -> Node:
+    def dropped(self, why: str) -> SourceNode:
         """Mark it as something that the run does not need."""
         self.account.mark(self.path, "dropped", "", why)
         return self
 
-    def asked(self, why: str) -> Node:
+    def asked(self, why: str) -> SourceNode:
         """Mark it as something that a person must decide."""
         self.account.mark(self.path, "asked", "", why)
         return self

@@ -6,33 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from gangplan.findings import Finding, in_order
-from gangplan.imports.comments import commented
-from gangplan.imports.draft import Draft, Home
-from gangplan.imports.equivalence import Equivalence, compared
-from gangplan.imports.kinds import Kind
-from gangplan.imports.mapping import draft_of
-from gangplan.imports.others import none_of
-from gangplan.imports.refused import RefusedError
-from gangplan.imports.sources import OtherObject, SourceObject, files_of, templates
-from gangplan.imports.suggest import Suggestion, applied
-from gangplan.imports.trials import as_sweep
-from gangplan.pipeline.render import preview
+from gangplan.findings import Finding, sort_findings
+from gangplan.imports.comments import add_comments
+from gangplan.imports.draft import ImportTarget, SpecDraft
+from gangplan.imports.equivalence import Equivalence, compare_with_run
+from gangplan.imports.kinds import SourceKind
+from gangplan.imports.mapping import draft_workload_spec
+from gangplan.imports.others import describe_missing_kind
+from gangplan.imports.refused import RefusedSourceError
+from gangplan.imports.sources import OtherObject, SourceObject, find_unfilled_values, list_source_files
+from gangplan.imports.suggest import Suggestion, apply_suggestions
+from gangplan.imports.trials import convert_to_sweep
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE, IMPORT_UNPLACED
 from gangplan.source import load_objects
-from gangplan.starter.draft import drafted
-from gangplan.starter.text import file_text
+from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.text import render_file_text
 from gangplan.workspace import SPECS
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportedSource:
     """A source and its draft spec; `runs` are comparisons with its rendered runs, by cluster."""
 
-    draft: Draft
+    draft: SpecDraft
     source: SourceObject
     text: str
     runs: dict[str, Equivalence] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Imported:
 class Batch:
     """The outcome of an import; `before` and `after` are the contents of files that suggestions change."""
 
-    imported: list[Imported] = field(default_factory=list)
+    imported: list[ImportedSource] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     before: dict[str, bytes | None] = field(default_factory=dict)
     after: dict[str, bytes] = field(default_factory=dict)
@@ -57,29 +57,33 @@ class Batch:
     @property
     def everything(self) -> list[Finding]:
         """All findings in order."""
-        return in_order([*self.findings, *(one for each in self.imported for one in each.findings)])
+        return sort_findings([*self.findings, *(one for each in self.imported for one in each.findings)])
 
 
-def read_batch(kind: Kind, named: Sequence[Path], home: Home, filled: Mapping[str, str]) -> Batch:
+def read_batch(
+    kind: SourceKind, named: Sequence[Path], home: ImportTarget, filled: Mapping[str, str]
+) -> Batch:
     """Draft a spec for each source that is named, without checking it yet.
 
     Raises UserError for what does not exist.
     """
     batch = Batch()
-    files = files_of(named, kind.suffixes)
+    files = list_source_files(named, kind.suffixes)
     found, batch.findings = kind.find(files, filled)
     if not found and not batch.findings:
         place = files[0] if files else named[0]
-        batch.findings.append(Finding(IMPORT_SOURCE, kind.place(place), *none_of(kind, files)))
+        batch.findings.append(Finding(IMPORT_SOURCE, kind.place(place), *describe_missing_kind(kind, files)))
     taken = {path.stem for path in (home.workspace.root / SPECS / home.team).rglob("*.yaml")}
     for source in found:
-        open_values = list(templates(source.account, bool(home.answers.image))) if kind.has_templates else []
+        open_values = (
+            list(find_unfilled_values(source.account, bool(home.answers.image))) if kind.has_templates else []
+        )
         batch.findings += open_values
         if open_values:
             continue
         try:
             work = kind.read(source.account, source.others)
-        except RefusedError as error:
+        except RefusedSourceError as error:
             batch.findings += error.findings
             continue
         except ValueError as error:
@@ -89,18 +93,18 @@ def read_batch(kind: Kind, named: Sequence[Path], home: Home, filled: Mapping[st
                 Finding(IMPORT_SOURCE, where, f"this {kind.label} cannot be imported: {error}", help)
             )
             continue
-        work.claims = {**work.claims, **_claims(source.others)}
-        draft = draft_of(work, home)
+        work.claims = {**work.claims, **_collect_claim_access_modes(source.others)}
+        draft = draft_workload_spec(work, home)
         if draft.refusals:
             batch.findings += draft.refusals
             continue
-        draft.name = _free(draft.name, taken)
-        batch.imported.append(Imported(draft, source, _text(draft, source)))
-    batch.suggestions = _together(batch.imported)
+        draft.name = _choose_free_job_name(draft.name, taken)
+        batch.imported.append(ImportedSource(draft, source, _render_draft_text(draft, source)))
+    batch.suggestions = _merge_import_suggestions(batch.imported)
     return batch
 
 
-def _claims(others: Sequence[OtherObject]) -> dict[str, tuple[str, ...]]:
+def _collect_claim_access_modes(others: Sequence[OtherObject]) -> dict[str, tuple[str, ...]]:
     """Return the access modes of the claims that came with a source."""
     found: dict[str, tuple[str, ...]] = {}
     for one in others:
@@ -113,7 +117,7 @@ def _claims(others: Sequence[OtherObject]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _choose_free_job_name(name: str, taken: set[str]) -> str:
     free, number = name, 2
     while free in taken:
         free, number = f"{name}-{number}", number + 1
@@ -121,24 +125,24 @@ def _free(name: str, taken: set[str]) -> str:
     return free
 
 
-def _text(draft: Draft, source: SourceObject) -> str:
+def _render_draft_text(draft: SpecDraft, source: SourceObject) -> str:
     root, trials = draft.home.workspace.root, draft.work.trials
     if trials is not None:
-        return commented(
-            file_text("sweep", as_sweep(draft.ordered(), trials), root, draft.file),
+        return add_comments(
+            render_file_text("sweep", convert_to_sweep(draft.ordered(), trials), root, draft.file),
             source.comments.head(),
             {},
         )
-    plain = file_text("job", draft.ordered(), root, draft.file)
+    plain = render_file_text("job", draft.ordered(), root, draft.file)
     of_fields = {
         name: source.comments.of(node)
         for name, node in draft.origins.items()
         if node.account is source.account
     }
-    return commented(plain, source.comments.head(), of_fields)
+    return add_comments(plain, source.comments.head(), of_fields)
 
 
-def _together(imported: Sequence[Imported]) -> list[Suggestion]:
+def _merge_import_suggestions(imported: Sequence[ImportedSource]) -> list[Suggestion]:
     """Return all suggestions, each once; if several images have one name, the first counts."""
     found: list[Suggestion] = []
     for one in imported:
@@ -153,11 +157,11 @@ def _together(imported: Sequence[Imported]) -> list[Suggestion]:
     return found
 
 
-def judge(batch: Batch, root: Path) -> None:
+def judge_batch(batch: Batch, root: Path) -> None:
     """Check the specs, and render their runs, in a copy of the workspace that has the suggestions."""
     names = {one.file for one in batch.suggestions}
     batch.before = {name: (root / name).read_bytes() if (root / name).is_file() else None for name in names}
-    batch.after, left = applied(batch.before, batch.suggestions)
+    batch.after, left = apply_suggestions(batch.before, batch.suggestions)
     batch.findings += [
         Finding(
             IMPORT_UNPLACED,
@@ -171,14 +175,14 @@ def judge(batch: Batch, root: Path) -> None:
         return
     files = {one.draft.file: one.text for one in batch.imported}
     files |= {name: data.decode() for name, data in batch.after.items()}
-    with drafted(root, files) as copy:
-        result = preview(
+    with create_temporary_workspace(root, files) as copy:
+        result = preview_render(
             Request(copy, specs=tuple(one.draft.file for one in batch.imported), engine="serial")
         )
-    _told(batch, result)
+    _assign_results_to_sources(batch, result)
 
 
-def _told(batch: Batch, result: Result) -> None:
+def _assign_results_to_sources(batch: Batch, result: Result) -> None:
     by_file = {one.draft.file: one for one in batch.imported}
     for finding in result.findings:
         owner = by_file.get(finding.where.file)
@@ -191,7 +195,9 @@ def _told(batch: Batch, result: Result) -> None:
         text = result.texts.get(run.path)
         if text is not None and run.cluster not in one.runs:  # for a sweep, the first trial
             trial = run.unit.job.trial
-            one.runs[run.cluster] = compared(one.draft, load_objects(text), trial.values if trial else ())
+            one.runs[run.cluster] = compare_with_run(
+                one.draft, load_objects(text), trial.values if trial else ()
+            )
     for one in batch.imported:
         one.findings += [
             Finding(IMPORT_ASKED, ask.where, ask.message, ask.help) for ask in one.draft.questions

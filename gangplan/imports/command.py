@@ -7,13 +7,19 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from gangplan.imports.accelerate import accelerated
-from gangplan.imports.scripts import is_meeting, simplified
-from gangplan.plan.launchers import FoundLauncher, Mpi, UnreadableError, Use, find
-from gangplan.plan.problems import Edit, corrected
-from gangplan.plan.program import program_of
-from gangplan.plan.reach import broken_by
-from gangplan.plan.reserved import is_needed, is_reserved, variable_of
+from gangplan.imports.accelerate import convert_accelerate
+from gangplan.imports.scripts import is_rendezvous_option, simplify_command
+from gangplan.plan.launchers import (
+    FoundLauncher,
+    MpiGeneration,
+    ParsedOption,
+    UnreadableError,
+    find_launchers,
+)
+from gangplan.plan.problems import WordEdit, correct_command
+from gangplan.plan.program import extract_program
+from gangplan.plan.reach import explain_broken_launch
+from gangplan.plan.reserved import is_launcher_variable, is_reserved_variable, reserved_variable_of
 from gangplan.records import dataclass
 
 BINDINGS = ("none", "core", "socket", "numa")
@@ -40,7 +46,7 @@ _EMPTY_LINE = re.compile(r"(?<=\\\n)[ \t]*\\\n")
 
 
 @dataclass(slots=True)
-class Converted:
+class ConvertedCommand:
     """The command for a spec, and what else its launcher specified.
 
     `ranks` and `per_worker` are counts that it gave; `flags`, `bind_to` and `map_by` go to `mpi`. `is_once`
@@ -63,20 +69,22 @@ class Converted:
     questions: list[str] = field(default_factory=list)
 
 
-def converted(words: Sequence[str], family: Mpi | None, env: Mapping[str, str]) -> Converted:
+def convert_command(
+    words: Sequence[str], family: MpiGeneration | None, env: Mapping[str, str]
+) -> ConvertedCommand:
     """Convert the command of the pod that starts the ranks; `env` are the static variables of its container.
 
     Raises UnreadableError for a script that no shell would accept.
     """
-    found = Converted(tuple(words))
-    found.command, dropped = simplified(found.command)
+    found = ConvertedCommand(tuple(words))
+    found.command, dropped = simplify_command(found.command)
     found.losses += dropped
-    launchers = find(found.command, family)
+    launchers = find_launchers(found.command, family)
     if not launchers:
         found.is_once = True
         return found
     if len(launchers) > 1:
-        return _several(found, launchers, env)
+        return _convert_several_launches(found, launchers, env)
     one = launchers[0]
     kind = one.start.launcher.kind
     found.framework = _FRAMEWORKS.get(kind, "")
@@ -88,37 +96,45 @@ def converted(words: Sequence[str], family: Mpi | None, env: Mapping[str, str]) 
             f"{one.start.name} is given {one.reading.unknown[0].spelled}, which gangplan does not know"
         )
         return found
-    _told(found, one, env)
+    _record_launcher_counts(found, one, env)
     if one.script is not None and not one.script.is_direct:
         found.questions.append(f"{one.start.name} is in a script inside of a script, which stays as it is")
         return found
     is_plain = one.script is None and not one.peeled.via and len(one.reading.programs) == 1
     if is_plain and kind == "mpi":
-        _unwrapped(found, one)
-    elif is_plain and kind == "torch" and not _left(one):
-        found.command = program_of(one) or found.command
+        _convert_mpi_launcher(found, one)
+    elif is_plain and kind == "torch" and not _list_kept_launcher_options(one):
+        found.command = extract_program(one) or found.command
     elif kind == "accelerate":
-        found.command = accelerated(found.command, one, _left(one))
+        found.command = convert_accelerate(found.command, one, _list_kept_launcher_options(one))
     else:
-        edits = [Edit(use.at, use.end) for use in one.reading.uses if _goes(use)]
+        edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_option_removal(use)]
         if kind == "horovod":  # Horovod never counts by itself
-            edits.append(Edit(one.start.at + 1, one.start.at + 1, ("-np", "{ranks}")))
-        found.command = _tidied(corrected(found.command, one, edits) or found.command)
-        found.losses += [(use.spelled, _why(use)) for use in one.reading.uses if _goes(use)]
+            edits.append(WordEdit(one.start.at + 1, one.start.at + 1, ("-np", "{ranks}")))
+        found.command = _remove_empty_continuations(
+            correct_command(found.command, one, edits) or found.command
+        )
+        found.losses += [
+            (use.spelled, _explain_dropped_option(use))
+            for use in one.reading.uses
+            if _needs_option_removal(use)
+        ]
     return found
 
 
-def _tidied(words: tuple[str, ...]) -> tuple[str, ...]:
+def _remove_empty_continuations(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command without script lines on which only a line continuation is left."""
     return tuple(word if "<<" in word else _EMPTY_LINE.sub("", word) for word in words)
 
 
-def _several(found: Converted, launchers: Sequence[FoundLauncher], env: Mapping[str, str]) -> Converted:
+def _convert_several_launches(
+    found: ConvertedCommand, launchers: Sequence[FoundLauncher], env: Mapping[str, str]
+) -> ConvertedCommand:
     """Convert a script with several launches: it stays, and the first launch gives the number of ranks."""
     counts: list[int | None] = []
     for one in reversed(launchers):
         found.ranks = found.per_worker = None
-        _told(found, one, env)
+        _record_launcher_counts(found, one, env)
         counts.append(found.ranks or found.per_worker)
     stated = sorted({count for count in counts if count})
     if len(stated) > 1:
@@ -129,11 +145,11 @@ def _several(found: Converted, launchers: Sequence[FoundLauncher], env: Mapping[
     found.framework = _FRAMEWORKS.get(launchers[0].start.launcher.kind, "")
     found.env.clear()
     for one in reversed(launchers):
-        edits = [Edit(use.at, use.end) for use in one.reading.uses if _goes(use)]
+        edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_option_removal(use)]
         fresh = next(
             (
                 now
-                for now in find(found.command, None)
+                for now in find_launchers(found.command, None)
                 if now.script
                 and one.script
                 and now.script.text[: now.script.words[0].begin]
@@ -142,15 +158,15 @@ def _several(found: Converted, launchers: Sequence[FoundLauncher], env: Mapping[
             None,
         )
         if fresh is not None:
-            found.command = corrected(found.command, fresh, edits) or found.command
-    found.command = _tidied(found.command)
+            found.command = correct_command(found.command, fresh, edits) or found.command
+    found.command = _remove_empty_continuations(found.command)
     return found
 
 
-def _told(found: Converted, one: FoundLauncher, env: Mapping[str, str]) -> None:
+def _record_launcher_counts(found: ConvertedCommand, one: FoundLauncher, env: Mapping[str, str]) -> None:
     """Record counts that the launcher states, if they are known before the run."""
     for use in one.reading.uses:
-        role, value = use.option.role, _value(use.value, env)
+        role, value = use.option.role, _fill_in_count_variables(use.value, env)
         number = int(value) if value.isdigit() else None
         if role == "count":
             if number is None and "$" in value and one.start.launcher.kind == "mpi":
@@ -172,26 +188,26 @@ def _told(found: Converted, one: FoundLauncher, env: Mapping[str, str]) -> None:
             found.elastic = (int(span[1]), int(span[2]))
 
 
-def _value(text: str, env: Mapping[str, str]) -> str:
+def _fill_in_count_variables(text: str, env: Mapping[str, str]) -> str:
     """Return a count with a variable of the container, or its default, filled in: `${NP:-4}`."""
     return _VALUE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or found[0], text)
 
 
-def _is_of_the_run(use: Use) -> bool:
-    return use.option.role in _OF_THE_RUN or is_meeting(use)
+def _is_of_the_run(use: ParsedOption) -> bool:
+    return use.option.role in _OF_THE_RUN or is_rendezvous_option(use)
 
 
-def _goes(use: Use) -> bool:
+def _needs_option_removal(use: ParsedOption) -> bool:
     """Return whether to remove an option from a script that stays.
 
     The run knows its value, or it would break the connection to workers.
     """
     return _is_of_the_run(use) or (
-        use.option.role == "parameter" and _breaks(use.value.partition("=")[0], use)
+        use.option.role == "parameter" and _is_launch_breaking_parameter(use.value.partition("=")[0], use)
     )
 
 
-def _left(one: FoundLauncher) -> list[Use]:
+def _list_kept_launcher_options(one: FoundLauncher) -> list[ParsedOption]:
     """Return the options that do more than state facts of the run or how the program is found."""
     return [
         use
@@ -200,7 +216,7 @@ def _left(one: FoundLauncher) -> list[Use]:
     ]
 
 
-def _why(use: Use) -> str:
+def _explain_dropped_option(use: ParsedOption) -> str:
     return {
         "hosts": "the run hands its own hosts to the launcher",
         "hostfile": "the run hands its own hosts to the launcher",
@@ -210,7 +226,7 @@ def _why(use: Use) -> str:
     }.get(use.option.role, "the run knows it")
 
 
-def _unwrapped(found: Converted, one: FoundLauncher) -> None:
+def _convert_mpi_launcher(found: ConvertedCommand, one: FoundLauncher) -> None:
     """Convert an MPI launcher that gangplan can start itself: keep the program, turn options into fields."""
     for name, value in one.peeled.sets:
         found.env[name] = value
@@ -218,30 +234,30 @@ def _unwrapped(found: Converted, one: FoundLauncher) -> None:
         words = one.reading.words[use.at : use.end]
         role, name = use.option.role, use.value.partition("=")[0]
         if _is_of_the_run(use):
-            found.losses.append((shlex.join(words), _why(use)))
+            found.losses.append((shlex.join(words), _explain_dropped_option(use)))
         elif role == "bind" and use.value in BINDINGS:
             found.bind_to = use.value
         elif role == "map" and use.value in MAPPINGS:
             found.map_by = use.value
         elif role == "map" and _PER_NODE.fullmatch(use.value):
-            found.losses.append((shlex.join(words), _why(use)))
+            found.losses.append((shlex.join(words), _explain_dropped_option(use)))
         elif role == "env":
-            _variable(found, use)
-        elif role == "parameter" and _breaks(name, use):
+            _convert_mpi_variable_option(found, use)
+        elif role == "parameter" and _is_launch_breaking_parameter(name, use):
             found.losses.append((shlex.join(words), "it would break the way to the run's workers"))
         else:
             found.flags += words
     found.command = one.reading.program
 
 
-def _variable(found: Converted, use: Use) -> None:
+def _convert_mpi_variable_option(found: ConvertedCommand, use: ParsedOption) -> None:
     """Convert `-x NAME=VALUE` to a variable; drop a name alone, as a run passes on all of its variables."""
     name, equals, value = use.value.partition("=")
     if not equals and len(use.values) > 1:  # Hydra's -genv NAME VALUE
         equals, value = "=", use.values[1]
     if equals and value in (f"$({name})", f"${name}", f"${{{name}}}"):
         found.losses.append((f"{use.spelled} {use.value}", "the run carries its variables to all ranks"))
-    elif equals and not is_reserved(name) and not is_needed(name):
+    elif equals and not is_reserved_variable(name) and not is_launcher_variable(name):
         found.env[name] = value
     elif equals:
         found.losses.append((f"{use.spelled} {use.value}", "gangplan sets it for every run"))
@@ -249,13 +265,13 @@ def _variable(found: Converted, use: Use) -> None:
         found.losses.append((f"{use.spelled} {use.value}", "the run carries its variables to all ranks"))
 
 
-def _breaks(name: str, use: Use) -> bool:
+def _is_launch_breaking_parameter(name: str, use: ParsedOption) -> bool:
     value = use.values[1] if len(use.values) > 1 else use.value.partition("=")[2]
     return (
-        bool(variable_of(name))
-        or bool(broken_by(name, value, 2222, "rsh"))
-        or bool(broken_by(name, value, 2222, "ssh"))
+        bool(reserved_variable_of(name))
+        or bool(explain_broken_launch(name, value, 2222, "rsh"))
+        or bool(explain_broken_launch(name, value, 2222, "ssh"))
     )
 
 
-__all__ = ["Converted", "UnreadableError", "converted"]
+__all__ = ["ConvertedCommand", "UnreadableError", "convert_command"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from gangplan.imports.account import Node, Path
+from gangplan.findings import FieldPath
+from gangplan.imports.account import SourceNode
 from gangplan.source import Document
 
 _BEHIND = re.compile(r"\s#\s?(.*)$")
@@ -22,11 +23,11 @@ class Comments:
 
     __slots__ = ("_base", "_document", "_lines")
 
-    def __init__(self, text: str, document: Document | None, base: Path) -> None:
+    def __init__(self, text: str, document: Document | None, base: FieldPath) -> None:
         self._lines = text.split("\n")
         self._document, self._base = document, base
 
-    def below(self, path: Path) -> Comments:
+    def below(self, path: FieldPath) -> Comments:
         """Return the comments of an object inside this one."""
         other = Comments("", self._document, (*self._base, *path))
         other._lines = self._lines
@@ -39,7 +40,7 @@ class Comments:
         first = self._document.where((next(iter(self._document.value), ""),), key=True).line or 1
         return self._above(first - 1)
 
-    def of(self, node: Node) -> list[str]:
+    def of(self, node: SourceNode) -> list[str]:
         """Return the comments above the line of a value's field, and after the value."""
         if self._document is None or not node.path:
             return []
@@ -64,21 +65,21 @@ class Comments:
         return [text for text in texts if text][:_MOST]
 
 
-def commented(text: str, head: list[str], of_fields: Mapping[str, list[str]]) -> str:
+def add_comments(text: str, head: list[str], of_fields: Mapping[str, list[str]]) -> str:
     """Return the text of a spec with comments above its fields, each comment once."""
     told: set[str] = set()
     lines = []
     for line in text.splitlines():
         name = line.partition(":")[0]
         if name == "apiVersion":
-            lines += list(_fresh(head, told))
+            lines += list(_format_new_comments(head, told))
         if not line.startswith((" ", "-", "#")):
-            lines += list(_fresh(of_fields.get(name, []), told))
+            lines += list(_format_new_comments(of_fields.get(name, []), told))
         lines.append(line)
     return "\n".join(lines) + "\n"
 
 
-def _fresh(texts: list[str], told: set[str]) -> Iterator[str]:
+def _format_new_comments(texts: list[str], told: set[str]) -> Iterator[str]:
     for text in texts:
         if text not in told and text.isprintable():
             told.add(text)

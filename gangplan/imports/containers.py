@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gangplan.imports.account import Node
-from gangplan.imports.amounts import cpu_value, memory_value
-from gangplan.imports.draft import Draft
-from gangplan.imports.environment import source_of
-from gangplan.imports.images import name_of_image
-from gangplan.imports.pods import ContainerOf
-from gangplan.imports.workload import Role
+from gangplan.imports.account import SourceNode
+from gangplan.imports.amounts import convert_cores, convert_memory
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.environment import convert_env_value
+from gangplan.imports.images import find_image_name
+from gangplan.imports.pods import SourceContainer
+from gangplan.imports.workload import PodRole
 from gangplan.spec.words import DNS_LABEL
 
 _OWN = {
@@ -29,7 +29,7 @@ _SHELL_MOUNT = (
 )
 
 
-def map_containers(draft: Draft, role: Role) -> None:
+def map_containers(draft: SpecDraft, role: PodRole) -> None:
     """Map the init containers and sidecars of a role; those of a launcher without ranks become questions."""
     for field, containers in (("setup", role.pod.setup), ("sidecars", role.pod.sidecars)):
         for container in containers:
@@ -39,10 +39,10 @@ def map_containers(draft: Draft, role: Role) -> None:
                 why = f"'{container.name}' is in the pod of the launcher; setup and sidecars of a run are in its workers"
                 draft.ask(container.node, why, "Do it in the command.")
             else:
-                _beside(draft, role, container, field)
+                _map_setup_or_sidecar(draft, role, container, field)
 
 
-def _beside(draft: Draft, role: Role, container: ContainerOf, field: str) -> None:
+def _map_setup_or_sidecar(draft: SpecDraft, role: PodRole, container: SourceContainer, field: str) -> None:
     node = container.node
     is_same = container.image in ("", role.pod.main.image)
     if container.has_entrypoint and (container.command or is_same):
@@ -52,12 +52,12 @@ def _beside(draft: Draft, role: Role, container: ContainerOf, field: str) -> Non
     entry: dict[str, Any] = {}
     if re.fullmatch(DNS_LABEL, container.name):
         entry["name"] = container.name
-    if not is_same and (image := name_of_image(draft, container.image, node["image"])):
+    if not is_same and (image := find_image_name(draft, container.image, node["image"])):
         entry["image"] = image
     if container.command:
         entry["command"] = list(container.command)
-    entry |= _env(draft, container, field)
-    for name, value in (("cpu", cpu_value), ("memory", memory_value)):
+    entry |= _convert_container_env(draft, container, field)
+    for name, value in (("cpu", convert_cores), ("memory", convert_memory)):
         amount = container.resources.get(name)
         if amount and (found := value(amount)) is not None:
             entry[name] = found
@@ -72,17 +72,17 @@ def _beside(draft: Draft, role: Role, container: ContainerOf, field: str) -> Non
         node["securityContext"].dropped("setup and sidecars run as the program's user")
     if node["workingDir"]:
         node["workingDir"].asked("setup and sidecars start in the program's folder")
-    in_program(draft, role, container)
+    account_for_mounts(draft, role, container)
     listed = draft.values.setdefault(field, [])
     if entry not in listed:
         listed.append(entry)
     draft.origins.setdefault(field, node)
 
 
-def _env(draft: Draft, container: ContainerOf, field: str) -> dict[str, Any]:
+def _convert_container_env(draft: SpecDraft, container: SourceContainer, field: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in container.env:
-        value = source_of(draft, one)
+        value = convert_env_value(draft, one)
         if value is None:
             one.node.asked(
                 "variables of setup and sidecars have a value, or come from a ConfigMap or the pod"
@@ -93,16 +93,16 @@ def _env(draft: Draft, container: ContainerOf, field: str) -> dict[str, Any]:
     return {"env": found} if found else {}
 
 
-def in_program(draft: Draft, role: Role, container: ContainerOf) -> None:
+def account_for_mounts(draft: SpecDraft, role: PodRole, container: SourceContainer) -> None:
     """Account for the mounts of a container, which sees exactly what the program of its role mounts."""
     of_program = {(mount.name, mount.path.rstrip("/")) for mount in role.pod.main.mounts}
     for mount in container.mounts:
         if (mount.name, mount.path.rstrip("/")) in of_program:
             mount.node.same("it sees what the program mounts")
         else:
-            _elsewhere(draft, container, mount.node)
+            _ask_about_container_mount(draft, container, mount.node)
 
 
-def _elsewhere(draft: Draft, container: ContainerOf, node: Node) -> None:
+def _ask_about_container_mount(draft: SpecDraft, container: SourceContainer, node: SourceNode) -> None:
     message, help = _SHELL_MOUNT
     draft.ask(node, f"'{container.name}' mounts {node['mountPath'].text()}; {message}", help)

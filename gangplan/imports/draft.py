@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from gangplan.findings import Finding, Location
-from gangplan.imports.account import Node
-from gangplan.imports.pods import MountOf
+from gangplan.imports.account import SourceNode
+from gangplan.imports.pods import SourceMount
 from gangplan.imports.suggest import Suggestion
-from gangplan.imports.workload import Workload
+from gangplan.imports.workload import SourceJob
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.spec.cluster import Cluster
@@ -19,18 +19,18 @@ from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
 from gangplan.workspace import Workspace
 
-PREFIX = "migrated-"
+MIGRATED_PREFIX = "migrated-"
 ORIGIN_LABEL = "migrated-from"
 
 
 @cache
-def offers(field: str, of: type[Any] = TrainingJob) -> bool:
+def has_file_field(field: str, of: type[Any] = TrainingJob) -> bool:
     """Return whether a file format has a field, by its name in the file."""
     return any((one.alias or name) == field for name, one in of.model_fields.items())
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ImportAnswers:
     """What the command line says about questions that sources leave open.
 
     It may name an image of the catalog, a command, a digest by repository, and whether the licence of a
@@ -44,12 +44,12 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class ImportTarget:
     """Where specs and their runs go: the workspace, the team and its clusters."""
 
     workspace: Workspace
     team: str
-    answers: Answers = Answers()
+    answers: ImportAnswers = ImportAnswers()
     images: dict[tuple[str, str, str], tuple[str, str]] = field(
         default_factory=dict
     )  # name and framework, once given
@@ -79,7 +79,7 @@ class Question:
 
 
 @dataclass(slots=True)
-class Draft:
+class SpecDraft:
     """A draft spec, in the making.
 
     `origins` gives the node of the source for each field, and `of_fabric` the containers that belong to the
@@ -87,21 +87,21 @@ class Draft:
     node: what becomes of both is decided once all pods are known.
     """
 
-    work: Workload
-    home: Home
+    work: SourceJob
+    home: ImportTarget
     name: str = ""
     given_command: tuple[str, ...] = ()
     command_why: str = ""
     of_fabric: set[str] = field(default_factory=set)
-    rdma: dict[str, tuple[int | None, list[Node]]] = field(default_factory=dict)
-    host_paths: list[MountOf] = field(default_factory=list)
+    rdma: dict[str, tuple[int | None, list[SourceNode]]] = field(default_factory=dict)
+    host_paths: list[SourceMount] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
-    origins: dict[str, Node] = field(default_factory=dict)
+    origins: dict[str, SourceNode] = field(default_factory=dict)
     suggestions: list[Suggestion] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     refusals: list[Finding] = field(default_factory=list)
 
-    def put(self, path: str, value: Any, node: Node | None = None) -> bool:
+    def put(self, path: str, value: Any, node: SourceNode | None = None) -> bool:
         """Set a field (`mpi.bindTo`, or `env` with a key: `env/NAME`); return False if it has another value.
 
         The node is marked as mapped, or becomes a question if the roles of a source differ.
@@ -126,16 +126,16 @@ class Draft:
             self.origins.setdefault(top.split(".")[0], node)
         return True
 
-    def ask(self, node: Node, message: str, help: str = "") -> None:
+    def ask(self, node: SourceNode, message: str, help: str = "") -> None:
         """Ask about the value at a node, in the account and among the findings."""
         node.account.mark(node.path, "asked", "", message)
         self.questions.append(Question(node.where, f"{node.name}: {message}", help))
 
-    def wonder(self, node: Node, message: str, help: str = "") -> None:
+    def wonder(self, node: SourceNode, message: str, help: str = "") -> None:
         """Ask about something that was mapped all the same."""
         self.questions.append(Question(node.where, message, help))
 
-    def refuse(self, rule: Rule, node: Node, message: str, help: str) -> None:
+    def refuse(self, rule: Rule, node: SourceNode, message: str, help: str) -> None:
         """Report what makes a spec impossible."""
         node.account.mark(node.path, "asked", "", message)
         self.refusals.append(Finding(rule, node.where, message, help))
@@ -146,7 +146,7 @@ class Draft:
         path: tuple[str, ...],
         value: Any,
         why: str,
-        node: Node | None,
+        node: SourceNode | None,
         is_open: bool = False,
     ) -> None:
         """Suggest what a file of the workspace must gain; once, even if it is suggested several times."""

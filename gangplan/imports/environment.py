@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from gangplan.imports.account import Node
-from gangplan.imports.draft import Draft
-from gangplan.imports.podlabels import of_a_run
-from gangplan.imports.pods import EnvValue
+from gangplan.imports.account import SourceNode
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.podlabels import convert_label_variable
+from gangplan.imports.pods import SourceVariable
 from gangplan.imports.variables import SET_BY_TORCHRUN
-from gangplan.imports.workload import Role
-from gangplan.plan.reserved import is_reserved
+from gangplan.imports.workload import PodRole
+from gangplan.plan.reserved import is_reserved_variable
 from gangplan.spec.base import ENV_NAME
 from gangplan.spec.pods import CONFIG_KEY, POD_FIELD, POD_RESOURCE
 
@@ -21,15 +21,15 @@ _SOURCES = {"field": POD_FIELD, "configMap": CONFIG_KEY, "resource": POD_RESOURC
 _OBJECT = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
-def map_env(draft: Draft, role: Role) -> None:
+def map_env(draft: SpecDraft, role: PodRole) -> None:
     """Map the variables of a role's container; all ranks of a run have the same ones."""
     for one in role.pod.main.env:
         if "metadata." in one.reference:
-            found = of_a_run(draft, role, one)
+            found = convert_label_variable(draft, role, one)
             if found is None:
                 continue
             one = found
-        _variable(draft, one)
+        _map_env_variable(draft, one)
     for node in role.pod.main.node["envFrom"].items():
         what = "secret" if node["secretRef"] else "ConfigMap"
         draft.ask(
@@ -39,21 +39,21 @@ def map_env(draft: Draft, role: Role) -> None:
         )
 
 
-def _variable(draft: Draft, one: EnvValue) -> None:
+def _map_env_variable(draft: SpecDraft, one: SourceVariable) -> None:
     node = one.node
     if not re.fullmatch(ENV_NAME, one.name):
         node.asked(f"'{one.name}' is not a name that a variable of a run can have")
-    elif is_reserved(one.name) or one.name in draft.work.sets:
+    elif is_reserved_variable(one.name) or one.name in draft.work.sets:
         node.dropped("the launch of the run sets it")
     elif draft.work.start == "torch" and one.name in SET_BY_TORCHRUN:
         node.dropped("torchrun sets it for every rank")
     elif one.source == "":
-        _plain(draft, one, node)
+        _map_plain_env_value(draft, one, node)
     elif one.source == "secret":
-        _secret(draft, one, node)
+        _map_secret_env_variable(draft, one, node)
     elif one.source in _SOURCES and re.fullmatch(_SOURCES[one.source], one.reference):
         if one.source == "configMap":
-            list_in_team(draft, "configMaps", one.reference.partition("/")[0], node)
+            suggest_team_reference(draft, "configMaps", one.reference.partition("/")[0], node)
         draft.put(f"env/{one.name}", {one.source: one.reference}, node)
     else:
         node.asked(
@@ -61,7 +61,7 @@ def _variable(draft: Draft, one: EnvValue) -> None:
         )
 
 
-def source_of(draft: Draft, one: EnvValue) -> str | dict[str, str] | None:
+def convert_env_value(draft: SpecDraft, one: SourceVariable) -> str | dict[str, str] | None:
     """Return the value of a variable as a spec writes it.
 
     Return None for what `env` of setup and sidecars cannot take: a bad name, a long value, another source.
@@ -72,12 +72,12 @@ def source_of(draft: Draft, one: EnvValue) -> str | dict[str, str] | None:
         return one.value or ""
     if one.source in _SOURCES and re.fullmatch(_SOURCES[one.source], one.reference):
         if one.source == "configMap":
-            list_in_team(draft, "configMaps", one.reference.partition("/")[0], one.node)
+            suggest_team_reference(draft, "configMaps", one.reference.partition("/")[0], one.node)
         return {one.source: one.reference}
     return None
 
 
-def _plain(draft: Draft, one: EnvValue, node: Node) -> None:
+def _map_plain_env_value(draft: SpecDraft, one: SourceVariable, node: SourceNode) -> None:
     value = one.value or ""
     if len(value) > 32768:
         node.asked("the value is too long for a variable")
@@ -92,16 +92,16 @@ def _plain(draft: Draft, one: EnvValue, node: Node) -> None:
     draft.put(f"env/{one.name}", value, node)
 
 
-def _secret(draft: Draft, one: EnvValue, node: Node) -> None:
+def _map_secret_env_variable(draft: SpecDraft, one: SourceVariable, node: SourceNode) -> None:
     name, _, key = one.reference.partition("/")
     if not name or not key:
         node.asked("the secret or its key has no name")
         return
     if draft.put(f"secrets.env/{one.name}", one.reference, node):
-        list_in_team(draft, "secrets", name, node)
+        suggest_team_reference(draft, "secrets", name, node)
 
 
-def list_in_team(draft: Draft, field: str, name: str, node: Node) -> None:
+def suggest_team_reference(draft: SpecDraft, field: str, name: str, node: SourceNode) -> None:
     """Suggest a name for the team's list of what its runs may refer to; ask about an invalid name."""
     if not re.fullmatch(_OBJECT, name) or len(name) > 253:
         node.account.remark(node.path, "asked", "", f"'{name}' is not a name that an object can have")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.imports.draft import Draft
+from gangplan.imports.draft import SpecDraft
 from gangplan.imports.images import split_reference
-from gangplan.imports.shapes import Fact, Shape, shape_of_run, shape_of_source
-from gangplan.imports.trials import with_setting
-from gangplan.model.quantity import QuantityError, parse
+from gangplan.imports.shapes import Fact, JobShape, describe_run_shape, describe_source_shape
+from gangplan.imports.trials import fill_trial_values
+from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.resolve.image import mirrored
+from gangplan.resolve.image import apply_mirrors
 
 AREAS = (
     "pods",
@@ -37,7 +37,7 @@ _OTHERWISE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedFact:
     """A fact of the source, of the run, or of both; an absent value is None."""
 
     area: str
@@ -52,7 +52,7 @@ class Row:
 class Equivalence:
     """All facts compared; `percent` is the share of the source's facts that are the same in the run."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedFact, ...]
 
     @property
     def percent(self) -> int:
@@ -62,36 +62,40 @@ class Equivalence:
         return 100 * same // len(of_source) if of_source else 100
 
     @property
-    def differences(self) -> list[Row]:
+    def differences(self) -> list[ComparedFact]:
         """Facts of the source that are different in the run, or absent."""
         return [row for row in self.rows if row.source is not None and not row.is_same]
 
     @property
-    def added(self) -> list[Row]:
+    def added(self) -> list[ComparedFact]:
         """Facts of the run only."""
         return [row for row in self.rows if row.source is None]
 
 
-def compared(draft: Draft, objects: list[Body], setting: Sequence[tuple[str, str]] = ()) -> Equivalence:
+def compare_with_run(
+    draft: SpecDraft, objects: list[Body], setting: Sequence[tuple[str, str]] = ()
+) -> Equivalence:
     """Compare the source of a draft with the objects of its run.
 
     `setting` are the values of parameters, for a trial.
     """
-    source, run = shape_of_source(draft), shape_of_run(objects)
+    source, run = describe_source_shape(draft), describe_run_shape(objects)
     for key, fact in source.facts.items():
-        source.facts[key] = Fact(*key, with_setting(fact.value, setting), fact.node)
+        source.facts[key] = Fact(*key, fill_trial_values(fact.value, setting), fact.node)
     keys = sorted({*source.facts, *run.facts}, key=lambda key: (AREAS.index(key[0]), key[1]))
-    return Equivalence(tuple(_row(draft, source, run, key) for key in keys))
+    return Equivalence(tuple(_compare_job_fact(draft, source, run, key) for key in keys))
 
 
-def _row(draft: Draft, source: Shape, run: Shape, key: tuple[str, str]) -> Row:
+def _compare_job_fact(
+    draft: SpecDraft, source: JobShape, run: JobShape, key: tuple[str, str]
+) -> ComparedFact:
     theirs, ours = source.facts.get(key), run.facts.get(key)
-    is_same = theirs is not None and ours is not None and _same(draft, theirs, ours)
-    why = "" if is_same or theirs is None else _why(draft, theirs)
-    return Row(*key, theirs.value if theirs else None, ours.value if ours else None, is_same, why)
+    is_same = theirs is not None and ours is not None and _is_same_job_fact(draft, theirs, ours)
+    why = "" if is_same or theirs is None else _explain_fact_difference(draft, theirs)
+    return ComparedFact(*key, theirs.value if theirs else None, ours.value if ours else None, is_same, why)
 
 
-def _why(draft: Draft, fact: Fact) -> str:
+def _explain_fact_difference(draft: SpecDraft, fact: Fact) -> str:
     """Return the reason that the account gives for a fact."""
     if fact.area == "command" and draft.command_why:
         return draft.command_why
@@ -109,21 +113,23 @@ def _why(draft: Draft, fact: Fact) -> str:
     return next((one.why for one in sorted(entries, key=lambda one: one.state != "asked")), usual)
 
 
-def _same(draft: Draft, theirs: Fact, ours: Fact) -> bool:
+def _is_same_job_fact(draft: SpecDraft, theirs: Fact, ours: Fact) -> bool:
     if theirs.area in ("resources", "devices"):
-        return _amount(theirs.value) == _amount(ours.value)
+        return _parse_amount_or_text(theirs.value) == _parse_amount_or_text(ours.value)
     if theirs.area == "image":
         ours_at = split_reference(ours.value)[0]
         places = {split_reference(theirs.value)[0]}
-        places |= {mirrored(place, one) for place in tuple(places) for one in draft.home.clusters.values()}
+        places |= {
+            apply_mirrors(place, one) for place in tuple(places) for one in draft.home.clusters.values()
+        }
         return ours_at in {place.lower() for place in places} or bool(draft.home.answers.image)
     if theirs.what == "/dev/shm":
         return ours.value == "emptyDir Memory" and theirs.value.startswith(("emptyDir", "hostPath"))
     return theirs.value == ours.value
 
 
-def _amount(text: str) -> object:
+def _parse_amount_or_text(text: str) -> object:
     try:
-        return parse(text)
+        return parse_quantity(text)
     except QuantityError:
         return text

@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-from gangplan.imports.account import Node
-from gangplan.imports.draft import Draft
-from gangplan.imports.pods import ContainerOf, MountOf
+from gangplan.imports.account import SourceNode
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.pods import SourceContainer, SourceMount
 from gangplan.records import dataclass
-from gangplan.resolve.fabric_presets import PRESETS
+from gangplan.resolve.fabric_presets import FABRIC_PRESETS
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.fabrics import NETWORKS, Fabric
+from gangplan.spec.fabrics import NETWORKS_ANNOTATION, Fabric
 from gangplan.spec.nodes import NodePool
 
-ASKED = "access to the node is the platform's to give: fabrics and podSecurity of the cluster"
+NODE_ACCESS_QUESTION = "access to the node is the platform's to give: fabrics and podSecurity of the cluster"
 _EFA = "vpc.amazonaws.com/efa"
 _INTERFACES = "networking.gke.io/interfaces"
-OF_GKE = ("networking.gke.io/", "devices.gke.io/")
+GKE_FABRIC_PREFIXES = ("networking.gke.io/", "devices.gke.io/")
 # Daemons of GPUDirect by a part of their container's name (container-engine-accelerators, gpudirect-tcpx and -tcpxo).
 _DAEMONS = {"tcpxo": "gke-tcpxo", "fastrak": "gke-tcpxo", "tcpx": "gke-tcpx"}
 _INFINIBAND = "/dev/infiniband"
@@ -38,19 +38,19 @@ _CAPABILITY = re.compile(r"(?:CAP_)?([A-Z][A-Z_]*[A-Z])")
 
 
 @dataclass(slots=True)
-class Wanted:
+class NodeAccess:
     """Access to nodes that the containers that train have, each with its places in the source."""
 
-    network: list[Node] = field(default_factory=list)
-    other: list[Node] = field(default_factory=list)  # hostIPC, hostPID
-    privileged: list[Node] = field(default_factory=list)
-    capabilities: list[Node] = field(default_factory=list)
-    annotations: list[tuple[str, Node]] = field(default_factory=list)
-    paths: list[MountOf] = field(default_factory=list)
-    daemons: list[ContainerOf] = field(default_factory=list)
+    network: list[SourceNode] = field(default_factory=list)
+    other: list[SourceNode] = field(default_factory=list)  # hostIPC, hostPID
+    privileged: list[SourceNode] = field(default_factory=list)
+    capabilities: list[SourceNode] = field(default_factory=list)
+    annotations: list[tuple[str, SourceNode]] = field(default_factory=list)
+    paths: list[SourceMount] = field(default_factory=list)
+    daemons: list[SourceContainer] = field(default_factory=list)
 
     @classmethod
-    def of(cls, draft: Draft) -> Wanted:
+    def of(cls, draft: SpecDraft) -> NodeAccess:
         """Collect the access that the roles of a draft have."""
         found = cls(paths=list(draft.host_paths))
         for role in draft.work.roles:
@@ -63,7 +63,9 @@ class Wanted:
             found.capabilities += list(context["capabilities"]["add"].items())
             annotations = pod.metadata["annotations"].fields() if pod.metadata else iter(())
             found.annotations += [
-                one for one in annotations if one[0] == NETWORKS or one[0].startswith(OF_GKE)
+                one
+                for one in annotations
+                if one[0] == NETWORKS_ANNOTATION or one[0].startswith(GKE_FABRIC_PREFIXES)
             ]
             for container in (*pod.setup, *pod.sidecars):
                 if any(part in container.name for part in _DAEMONS):
@@ -76,16 +78,16 @@ class Wanted:
         return bool(self.drivers or self.annotations or self.daemons)
 
     @property
-    def drivers(self) -> list[MountOf]:
+    def drivers(self) -> list[SourceMount]:
         """Mounts of folders of the node that contain a driver."""
         return [one for one in self.paths if one.volume and one.volume.reference.startswith(_DRIVERS)]
 
     @property
-    def place(self) -> Node | None:
+    def place(self) -> SourceNode | None:
         """The first place of any access."""
         return next(iter(self.nodes()), None)
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[SourceNode]:
         """Yield every place."""
         yield from (*self.network, *self.other, *self.privileged, *self.capabilities)
         yield from (node for _, node in self.annotations)
@@ -94,9 +96,9 @@ class Wanted:
             if mount.volume is not None:
                 yield mount.volume.node
         for one in self.daemons:
-            yield from _of_daemon(one)
+            yield from _list_fabric_daemon_places(one)
 
-    def given_by(self, fabric: Fabric) -> Iterator[Node]:
+    def given_by(self, fabric: Fabric) -> Iterator[SourceNode]:
         """Yield the places of what a fabric gives."""
         yield from self.network if fabric.host_network else ()
         yield from self.privileged if fabric.privileged else ()
@@ -112,10 +114,10 @@ class Wanted:
                 yield mount.node
                 yield mount.volume.node
         for one in self.daemons:
-            yield from _of_daemon(one) if one.name in fabric.sidecars else ()
+            yield from _list_fabric_daemon_places(one) if one.name in fabric.sidecars else ()
 
 
-def _of_daemon(container: ContainerOf) -> Iterator[Node]:
+def _list_fabric_daemon_places(container: SourceContainer) -> Iterator[SourceNode]:
     """Yield a daemon of the fabric, and the folders of the node that it mounts."""
     yield container.node
     for mount in container.mounts:
@@ -123,21 +125,21 @@ def _of_daemon(container: ContainerOf) -> Iterator[Node]:
             yield mount.volume.node
 
 
-def capability(node: Node) -> str:
+def capability(node: SourceNode) -> str:
     """Return the name of a capability without the prefix of the kernel's headers."""
     found = _CAPABILITY.fullmatch(node.text())
     return found[1] if found else ""
 
 
-def fabric_of(
-    draft: Draft, wanted: Wanted, cluster: Cluster, pool: NodePool
+def find_fabric(
+    draft: SpecDraft, wanted: NodeAccess, cluster: Cluster, pool: NodePool
 ) -> tuple[str, dict[str, Any]] | None:
     """Return the name and values of a fabric that gives what the source has.
 
     Return None if nothing indicates a fabric, the namespace may not have it, or several workers would share a
     node's network.
     """
-    preset = _preset(draft, wanted)
+    preset = _find_fabric_preset(draft, wanted)
     if not preset and not (draft.rdma or wanted.is_of_fabric):
         return None
     grant = cluster.teams[draft.home.team].pod_security
@@ -146,10 +148,10 @@ def fabric_of(
         return "efa", {"preset": preset}
     if not may or not (preset or any(wanted.nodes())):
         return None
-    below = Fabric.model_validate(PRESETS[preset].values) if preset else Fabric.model_validate({})
-    if (below.host_network or below.whole_node or wanted.network) and not _takes_node(draft, pool):
+    below = Fabric.model_validate(FABRIC_PRESETS[preset].values) if preset else Fabric.model_validate({})
+    if (below.host_network or below.whole_node or wanted.network) and not _needs_whole_node(draft, pool):
         return None
-    value = _access(wanted, below, cluster)
+    value = _build_fabric_node_access(wanted, below, cluster)
     images = {
         one.name: {"image": one.image} for one in wanted.daemons if one.name in below.sidecars and one.image
     }
@@ -157,14 +159,14 @@ def fabric_of(
         return None
     if images:
         value["sidecars"] = images
-    annotations = {key: node.text() for key, node in wanted.annotations if key != NETWORKS}
+    annotations = {key: node.text() for key, node in wanted.annotations if key != NETWORKS_ANNOTATION}
     if annotations and not preset:
         value["annotations"] = annotations
     label = preset.removeprefix("aws-").removeprefix("gke-").removeprefix("oci-") or "fabric"
     return label, {**({"preset": preset} if preset else {}), **value}
 
 
-def _access(wanted: Wanted, below: Fabric, cluster: Cluster) -> dict[str, Any] | None:
+def _build_fabric_node_access(wanted: NodeAccess, below: Fabric, cluster: Cluster) -> dict[str, Any] | None:
     """Return network, rights and folders of the node that a preset does not give.
 
     Return None if the nodes' addresses are needed and not known.
@@ -183,18 +185,22 @@ def _access(wanted: Wanted, below: Fabric, cluster: Cluster) -> dict[str, Any] |
     if added and not below.privileged and not wanted.privileged and "ALL" not in added:
         value["capabilities"] = list(dict.fromkeys([*below.capabilities, *added]))
     known = [each.mount for each in below.host_paths.values()]
-    extra = {_label(one): _folder(one) for one in wanted.drivers if one.path not in known}
+    extra = {
+        _build_host_path_label(one): _build_fabric_host_path(one)
+        for one in wanted.drivers
+        if one.path not in known
+    }
     if extra:
         value["hostPaths"] = extra
     return value
 
 
-def _folder(mount: MountOf) -> dict[str, Any]:
+def _build_fabric_host_path(mount: SourceMount) -> dict[str, Any]:
     path = mount.volume.reference if mount.volume else ""
     return {"path": path, "mount": mount.path, **({} if mount.read_only else {"readOnly": False})}
 
 
-def _preset(draft: Draft, wanted: Wanted) -> str:
+def _find_fabric_preset(draft: SpecDraft, wanted: NodeAccess) -> str:
     """Return the preset of the cloud for which the source was written; empty for none."""
     if _EFA in draft.rdma:
         return "aws-efa"
@@ -205,36 +211,36 @@ def _preset(draft: Draft, wanted: Wanted) -> str:
     paths = [one.volume.reference.rstrip("/") for one in wanted.paths if one.volume]
     if wanted.network and wanted.privileged and _INFINIBAND in paths and not draft.rdma:
         return "oci-roce"
-    return next((name for name in ("oci-roce-vf",) if PRESETS[name].devices in draft.rdma), "")
+    return next((name for name in ("oci-roce-vf",) if FABRIC_PRESETS[name].devices in draft.rdma), "")
 
 
-def _takes_node(draft: Draft, pool: NodePool) -> bool:
+def _needs_whole_node(draft: SpecDraft, pool: NodePool) -> bool:
     gpus = draft.values.get("gpus", 0)
     return bool(pool.gpu and gpus == pool.gpu.count)
 
 
-def _label(mount: MountOf) -> str:
+def _build_host_path_label(mount: SourceMount) -> str:
     reference = mount.volume.reference if mount.volume else mount.path
     return re.sub(r"[^a-z0-9]+", "-", reference.lower()).strip("-")[:56].strip("-") or "folder"
 
 
-def networks_of(draft: Draft) -> tuple[list[str], list[Node]]:
+def list_networks(draft: SpecDraft) -> tuple[list[str], list[SourceNode]]:
     """Return the networks that pods attach to by Multus, each once, and their places.
 
     They are names with commas, or a list of objects (k8snetworkplumbingwg multus-cni, docs/how-to-use.md).
     """
     found: list[str] = []
-    places: list[Node] = []
+    places: list[SourceNode] = []
     for role in draft.work.roles:
-        node = role.pod.metadata["annotations"][NETWORKS] if role.pod.metadata else None
-        names = _networks(node.text()) if node is not None and node else []
+        node = role.pod.metadata["annotations"][NETWORKS_ANNOTATION] if role.pod.metadata else None
+        names = _parse_multus_networks(node.text()) if node is not None and node else []
         if node is not None and names:
             places.append(node)
             found += names
     return list(dict.fromkeys(found))[:64], places
 
 
-def _networks(text: str) -> list[str]:
+def _parse_multus_networks(text: str) -> list[str]:
     if not text.lstrip().startswith("["):
         return [name for part in text.split(",") if (name := part.strip().partition("@")[0])]
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.imports.account import Node
-from gangplan.imports.command import converted
-from gangplan.imports.pods import ContainerOf, PodOf
-from gangplan.imports.workload import Role, Start
-from gangplan.model.amounts import GPUS
+from gangplan.imports.account import SourceNode
+from gangplan.imports.command import convert_command
+from gangplan.imports.pods import SourceContainer, SourcePod
+from gangplan.imports.workload import PodRole, StartMethod
+from gangplan.model.amounts import GPU_RESOURCES
 from gangplan.model.frameworks import Framework
-from gangplan.plan.launchers import UnreadableError, find
+from gangplan.plan.launchers import UnreadableError, find_launchers
 from gangplan.records import dataclass
 
 _BY_MPI = ("mpi", "horovod", "deepspeed")
@@ -22,13 +22,13 @@ _JAX = "JAX_COORDINATOR_ADDRESS"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SourcePodGroup:
     """Pods of one name; `node` is the place of the whole group."""
 
     name: str
     count: int
-    pod: PodOf
-    node: Node
+    pod: SourcePod
+    node: SourceNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class Grouped:
     Of the groups that train, a launcher is first and the largest last.
     """
 
-    start: Start
+    start: StartMethod
     framework: Framework | None
-    roles: tuple[Role, ...]
-    aside: tuple[Role, ...] = ()
+    roles: tuple[PodRole, ...]
+    aside: tuple[PodRole, ...] = ()
 
 
-def grouped(groups: Sequence[Group], lead: str = "") -> Grouped:
+def group_into_roles(groups: Sequence[SourcePodGroup], lead: str = "") -> Grouped:
     """Group pods into roles; `lead` names the group that starts the MPI ranks, if the source says so."""
     starters = [one for one in groups if one.name == lead] or [
         one for one in groups if launcher_of(one.pod.main) in _BY_MPI
@@ -54,25 +54,30 @@ def grouped(groups: Sequence[Group], lead: str = "") -> Grouped:
     if starters and (servers or lead):
         workers = servers or rest[:1]
         aside = [one for one in rest if one not in workers]
-        roles = [Role("launcher", 1, starters[0].pod, 0)] + [_role(one) for one in workers]
-        return Grouped("mpi", None, tuple(roles), tuple(map(_aside, aside)))
-    main = max(groups, key=lambda one: (_gpus(one.pod.main) * one.count, one.count))
+        roles = [PodRole("launcher", 1, starters[0].pod, 0)] + [_build_training_role(one) for one in workers]
+        return Grouped("mpi", None, tuple(roles), tuple(map(_build_non_training_role, aside)))
+    main = max(groups, key=lambda one: (_count_container_gpus(one.pod.main) * one.count, one.count))
     alike = [one for one in groups if one is not main and _is_alike(one, main)]
     aside = [one for one in groups if one is not main and one not in alike]
-    start, framework = _start(main.pod.main)
-    return Grouped(start, framework, (*map(_role, alike), _role(main)), tuple(map(_aside, aside)))
+    start, framework = _find_start_method(main.pod.main)
+    return Grouped(
+        start,
+        framework,
+        (*map(_build_training_role, alike), _build_training_role(main)),
+        tuple(map(_build_non_training_role, aside)),
+    )
 
 
-def launcher_of(container: ContainerOf) -> str:
+def launcher_of(container: SourceContainer) -> str:
     """Return the kind of launcher that a container starts; empty without one or a readable script."""
     try:
-        found = find(container.command, None)
+        found = find_launchers(container.command, None)
     except UnreadableError:
         return ""
     return found[0].start.launcher.kind if found else ""
 
 
-def _start(container: ContainerOf) -> tuple[Start, Framework | None]:
+def _find_start_method(container: SourceContainer) -> tuple[StartMethod, Framework | None]:
     kind = launcher_of(container)
     if kind in _BY_TORCH:
         return "torch", "torch"
@@ -87,28 +92,30 @@ def _start(container: ContainerOf) -> tuple[Start, Framework | None]:
     return "plain", "plain"
 
 
-def _is_alike(one: Group, other: Group) -> bool:
+def _is_alike(one: SourcePodGroup, other: SourcePodGroup) -> bool:
     """Return whether two groups run the same program, and so are ranks of one."""
-    return bool(one.pod.main.command) and _program(one.pod.main) == _program(other.pod.main)
+    return bool(one.pod.main.command) and _extract_container_program(
+        one.pod.main
+    ) == _extract_container_program(other.pod.main)
 
 
-def _program(container: ContainerOf) -> tuple[str, ...]:
+def _extract_container_program(container: SourceContainer) -> tuple[str, ...]:
     try:
-        return converted(container.command, None, {}).command
+        return convert_command(container.command, None, {}).command
     except UnreadableError:
         return container.command
 
 
-def _gpus(container: ContainerOf) -> int:
-    counts = (amount for name, amount in container.resources.items() if name in GPUS)
+def _count_container_gpus(container: SourceContainer) -> int:
+    counts = (amount for name, amount in container.resources.items() if name in GPU_RESOURCES)
     return max((int(one) for one in counts if one.isdigit()), default=0)
 
 
-def _role(group: Group) -> Role:
-    return Role(
+def _build_training_role(group: SourcePodGroup) -> PodRole:
+    return PodRole(
         group.name if group.name != "launcher" else "worker", group.count, group.pod, whole=group.node
     )
 
 
-def _aside(group: Group) -> Role:
-    return Role(group.name, group.count, group.pod, whole=group.node)
+def _build_non_training_role(group: SourcePodGroup) -> PodRole:
+    return PodRole(group.name, group.count, group.pod, whole=group.node)

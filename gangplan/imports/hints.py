@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-from gangplan.imports.account import Node
-from gangplan.imports.draft import Draft, Home
-from gangplan.imports.workload import Hint, Workload
-from gangplan.model.frameworks import BY_MPI
+from gangplan.imports.account import SourceNode
+from gangplan.imports.draft import ImportTarget, SpecDraft
+from gangplan.imports.workload import Hint, SourceJob
+from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.spec.machines import GPU_MODELS, INSTANCES
 
 _QUEUE = "the team's queue and quota take the place of partitions, accounts and compute targets"
 _LONGEST_GRACE_S, _SHORTEST_GRACE_S = 3600, 30
 
 
-def settle_start(work: Workload, home: Home) -> None:
+def settle_start(work: SourceJob, home: ImportTarget) -> None:
     """Settle how ranks start if the source leaves it open: as the image that the user names starts them."""
     catalog = home.workspace.catalog
     entry = catalog.images.get(home.answers.image) if catalog else None
@@ -22,10 +22,12 @@ def settle_start(work: Workload, home: Home) -> None:
         work.mpi = entry.mpi.implementation
     if work.again is not None and entry is not None:
         work.framework = entry.framework
-        work.again("mpi" if entry.framework in BY_MPI else "torch" if entry.framework == "torch" else "plain")
+        work.again(
+            "mpi" if entry.framework in MPI_FRAMEWORKS else "torch" if entry.framework == "torch" else "plain"
+        )
 
 
-def map_hints(draft: Draft) -> None:
+def map_hints(draft: SpecDraft) -> None:
     """Map pools, GPU models, machine types and grace periods; then claims."""
     for hint in draft.work.hints:
         _HANDLERS[hint.kind](draft, hint)
@@ -36,7 +38,7 @@ def map_hints(draft: Draft) -> None:
             )
 
 
-def _pools(draft: Draft) -> dict[str, str]:
+def _list_pool_gpu_models(draft: SpecDraft) -> dict[str, str]:
     """Return the pools of the team's clusters, and the GPU model of each."""
     return {
         name: (pool.gpu.model or "") if pool.gpu else ""
@@ -45,24 +47,24 @@ def _pools(draft: Draft) -> dict[str, str]:
     }
 
 
-def _pool(draft: Draft, hint: Hint) -> None:
+def _map_partition_to_pool(draft: SpecDraft, hint: Hint) -> None:
     """Map a scheduler's partition to the pool of the same name, if there is one."""
-    if hint.text in _pools(draft):
+    if hint.text in _list_pool_gpu_models(draft):
         draft.put("placement.nodePool", hint.text, hint.node)
     else:
         hint.node.dropped(_QUEUE)
 
 
-def _model(draft: Draft, hint: Hint) -> None:
+def _map_gpu_model_hint(draft: SpecDraft, hint: Hint) -> None:
     """Map a GPU model, under any of its names."""
-    found = model_of(hint.text, set(_pools(draft).values()))
+    found = model_of(hint.text, set(_list_pool_gpu_models(draft).values()))
     if found:
         _put_model(draft, found, hint.node)
     else:
         hint.node.asked(f"no pool of the team's clusters has {hint.text}")
 
 
-def _put_model(draft: Draft, model: str, node: Node) -> None:
+def _put_model(draft: SpecDraft, model: str, node: SourceNode) -> None:
     if draft.values.get("gpus"):
         draft.put("gpu.model", model, node)
     else:
@@ -81,7 +83,7 @@ def model_of(text: str, offered: set[str]) -> str:
     return near[0] if meant and len(near) == 1 else ""
 
 
-def _machine(draft: Draft, hint: Hint) -> None:
+def _map_machine_type_hint(draft: SpecDraft, hint: Hint) -> None:
     """Map a machine type of a cloud: the model of its GPUs chooses the pool, which has its own size."""
     machine = INSTANCES.get(hint.text.lower())
     if machine is None:
@@ -90,7 +92,7 @@ def _machine(draft: Draft, hint: Hint) -> None:
     if not machine.gpus:
         hint.node.mapped("workers")
         return
-    found = model_of(machine.model, set(_pools(draft).values()))
+    found = model_of(machine.model, set(_list_pool_gpu_models(draft).values()))
     if found:
         draft.put("gpu.model", found, hint.node)
     else:
@@ -102,7 +104,7 @@ def _machine(draft: Draft, hint: Hint) -> None:
         )
 
 
-def _grace(draft: Draft, hint: Hint) -> None:
+def _map_grace_period_hint(draft: SpecDraft, hint: Hint) -> None:
     seconds = int(hint.text)
     if _SHORTEST_GRACE_S <= seconds <= _LONGEST_GRACE_S:
         draft.put("gracePeriod", f"{seconds}s" if seconds % 60 else f"{seconds // 60}m", hint.node)
@@ -110,4 +112,9 @@ def _grace(draft: Draft, hint: Hint) -> None:
         hint.node.dropped("the grace period of a run is from 30s to 1h; omitted it is 2m")
 
 
-_HANDLERS = {"pool": _pool, "model": _model, "machine": _machine, "grace": _grace}
+_HANDLERS = {
+    "pool": _map_partition_to_pool,
+    "model": _map_gpu_model_hint,
+    "machine": _map_machine_type_hint,
+    "grace": _map_grace_period_hint,
+}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from gangplan.imports.account import Node
-from gangplan.imports.draft import ORIGIN_LABEL, PREFIX, Draft
+from gangplan.imports.account import SourceNode
+from gangplan.imports.draft import MIGRATED_PREFIX, ORIGIN_LABEL, SpecDraft
 from gangplan.model import syncing
-from gangplan.resolve.limits import RESERVED_LABELS, RESERVED_PLAIN
+from gangplan.resolve.limits import RESERVED_LABEL_PREFIXES, RESERVED_PLAIN_LABELS
 
 # The name of a run is the job's, a dash and eight digits; MPI pods leave 44 characters (gangplan.plan.names).
 _LONGEST = 35
@@ -28,13 +28,13 @@ _OF_METADATA = {
 }
 
 
-def name_of(text: str) -> str:
+def build_migrated_name(text: str) -> str:
     """Return `migrated-` and the source's name, as a valid name of a job."""
     bare = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "job"
-    return f"{PREFIX}{bare}"[:_LONGEST].rstrip("-")
+    return f"{MIGRATED_PREFIX}{bare}"[:_LONGEST].rstrip("-")
 
 
-def map_identity(draft: Draft) -> None:
+def map_identity(draft: SpecDraft) -> None:
     """Map name, description and labels."""
     work = draft.work
     root = work.account.root()
@@ -51,15 +51,15 @@ def map_identity(draft: Draft) -> None:
     for key, why in _OF_METADATA.items():
         metadata[key].dropped(why)
     for key, node in metadata["labels"].fields():
-        _label(draft, key, node)
+        _map_source_label(draft, key, node)
     for key, node in metadata["annotations"].fields():
-        if syncing.is_read(key) or key.startswith(("kubectl.kubernetes.io/", "meta.helm.sh/")):
+        if syncing.is_engine_annotation(key) or key.startswith(("kubectl.kubernetes.io/", "meta.helm.sh/")):
             node.dropped("what applies rendered/ sets its own")
         else:
             node.asked("annotations of runs are the platform's to add, by a patch")
 
 
-def _label(draft: Draft, key: str, node: Node) -> None:
+def _map_source_label(draft: SpecDraft, key: str, node: SourceNode) -> None:
     stated = [one.teams[draft.home.team] for one in draft.home.clusters.values()]
     queues = {one.queue for one in stated}
     if key == "kueue.x-k8s.io/queue-name" and any(node.text() in one.local_queues for one in stated):
@@ -85,7 +85,7 @@ def _label(draft: Draft, key: str, node: Node) -> None:
 def _is_reserved(key: str) -> bool:
     prefix = key.partition("/")[0] if "/" in key else ""
     return (
-        key in RESERVED_PLAIN
-        or any(prefix == one or prefix.endswith(f".{one}") for one in RESERVED_LABELS)
+        key in RESERVED_PLAIN_LABELS
+        or any(prefix == one or prefix.endswith(f".{one}") for one in RESERVED_LABEL_PREFIXES)
         or not key
     )

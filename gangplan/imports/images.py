@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gangplan.imports.account import Node
-from gangplan.imports.draft import Draft
-from gangplan.imports.pods import PodOf
-from gangplan.resolve.image import is_trusted, mirrored
+from gangplan.imports.account import SourceNode
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.pods import SourcePod
+from gangplan.resolve.image import apply_mirrors, is_trusted
 from gangplan.spec.catalog import Image
 from gangplan.workspace import CATALOG
 
@@ -38,7 +38,9 @@ def split_reference(image: str) -> tuple[str, str, str]:
     return name, tag, digest if _DIGEST.fullmatch(digest) else ""
 
 
-def map_image(draft: Draft, image: str, node: Node | None, pod: PodOf | None, framework: str) -> None:
+def map_image(
+    draft: SpecDraft, image: str, node: SourceNode | None, pod: SourcePod | None, framework: str
+) -> None:
     """Name the image of the run, and suggest an entry if the catalog has none."""
     if draft.home.answers.image:
         draft.put("image", draft.home.answers.image)
@@ -50,34 +52,34 @@ def map_image(draft: Draft, image: str, node: Node | None, pod: PodOf | None, fr
         draft.wonder(place, "the source names no image", "Name one of the catalog: --image NAME.")
         return
     parts = split_reference(image)
-    name = _known(draft, *parts)
+    name = _find_catalog_entry(draft, *parts)
     if name is None:
         if parts not in draft.home.images:
-            draft.home.images[parts] = (_suggested(draft, parts, node, pod, framework), framework)
+            draft.home.images[parts] = (_suggest_catalog_image(draft, parts, node, pod, framework), framework)
         name, as_listed = draft.home.images[parts]
         if as_listed != framework:
             draft.put("framework", framework)
     draft.put("image", name, node)
 
 
-def name_of_image(draft: Draft, image: str, node: Node) -> str:
+def find_image_name(draft: SpecDraft, image: str, node: SourceNode) -> str:
     """Return the catalog's name of an image that does not train; without an entry, suggest one."""
     parts = split_reference(image)
-    name = _known(draft, *parts)
+    name = _find_catalog_entry(draft, *parts)
     if name is None:
         if parts not in draft.home.images:
-            draft.home.images[parts] = (_suggested(draft, parts, node, None, "plain"), "plain")
+            draft.home.images[parts] = (_suggest_catalog_image(draft, parts, node, None, "plain"), "plain")
         name = draft.home.images[parts][0]
     return name
 
 
-def _known(draft: Draft, repository: str, tag: str, digest: str) -> str | None:
+def _find_catalog_entry(draft: SpecDraft, repository: str, tag: str, digest: str) -> str | None:
     """Return the entry of an image: the same repository, and the digest or tag if the source has one."""
     catalog = draft.home.workspace.catalog
     for name, entry in (catalog.images if catalog else {}).items():
         places = {
             entry.repository,
-            *(mirrored(entry.repository, one) for one in draft.home.clusters.values()),
+            *(apply_mirrors(entry.repository, one) for one in draft.home.clusters.values()),
         }
         if repository not in places:
             continue
@@ -88,8 +90,12 @@ def _known(draft: Draft, repository: str, tag: str, digest: str) -> str | None:
     return None
 
 
-def _suggested(
-    draft: Draft, parts: tuple[str, str, str], node: Node | None, pod: PodOf | None, framework: str
+def _suggest_catalog_image(
+    draft: SpecDraft,
+    parts: tuple[str, str, str],
+    node: SourceNode | None,
+    pod: SourcePod | None,
+    framework: str,
 ) -> str:
     repository, tag, digest = parts
     answered = draft.home.answers.digests
@@ -99,16 +105,16 @@ def _suggested(
     taken = {name for name, _ in draft.home.images.values()}
     if draft.home.workspace.catalog is not None:
         taken |= set(draft.home.workspace.catalog.images)
-    name = _name(repository, tag, taken)
+    name = _choose_catalog_image_name(repository, tag, taken)
     entry: dict[str, Any] = {"repository": repository.lower()}
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", tag):
         entry["tag"] = tag
     entry["digest"] = digest or NO_DIGEST
     entry["framework"] = framework
     if framework in ("mpi", "horovod", "deepspeed"):
-        entry["mpi"] = _mpi(draft, tag, node)
+        entry["mpi"] = _guess_image_mpi(draft, tag, node)
     if pod is not None:
-        _fill(draft, entry, pod)
+        _complete_image_user_and_ssh(draft, entry, pod)
     draft.suggest(CATALOG, ("images", name), entry, f"the image {repository}{':' + tag if tag else ''}", node)
     place = node or draft.work.account.root()
     if not digest:
@@ -118,20 +124,20 @@ def _suggested(
             f"the digest of {shown} is not known here; zeros keep its place in {CATALOG}",
             f"Look it up (skopeo inspect --format '{{{{.Digest}}}}' docker://{shown}), and give it: --digest {shown}=sha256:...",
         )
-    _trust(draft, repository, node)
+    _suggest_trusted_registry(draft, repository, node)
     return name
 
 
-def _trust(draft: Draft, repository: str, node: Node | None) -> None:
+def _suggest_trusted_registry(draft: SpecDraft, repository: str, node: SourceNode | None) -> None:
     """Suggest the registry to each cluster that lists registries without it, unless a mirror replaces it."""
     for cluster, spec in draft.home.clusters.items():
-        if not is_trusted(mirrored(repository, spec), spec.registries):
+        if not is_trusted(apply_mirrors(repository, spec), spec.registries):
             path = f"overlays/{cluster}/cluster.yaml"
             host = repository.partition("/")[0]
             draft.suggest(path, ("registries",), (host,), f"images of {host}; or mirror them", node)
 
 
-def _name(repository: str, tag: str, taken: set[str]) -> str:
+def _choose_catalog_image_name(repository: str, tag: str, taken: set[str]) -> str:
     """Return a name for the catalog: that of the repository, with the tag if it is taken."""
     last = repository.rpartition("/")[2]
     for text in (last, f"{last}-{tag}" if tag else f"{last}-2"):
@@ -142,7 +148,7 @@ def _name(repository: str, tag: str, taken: set[str]) -> str:
     return next(one for one in (f"{name[:60]}-{number}" for number in range(2, 100)) if one not in taken)
 
 
-def _mpi(draft: Draft, tag: str, node: Node | None) -> dict[str, str]:
+def _guess_image_mpi(draft: SpecDraft, tag: str, node: SourceNode | None) -> dict[str, str]:
     family = draft.work.mpi or "OpenMPI"
     found = _FROM_TAG.search(tag.lower())
     version = found[1] if found else _VERSIONS[family]
@@ -155,10 +161,10 @@ def _mpi(draft: Draft, tag: str, node: Node | None) -> dict[str, str]:
     return {"implementation": family, "version": version}
 
 
-def _fill(draft: Draft, entry: dict[str, Any], pod: PodOf) -> None:
+def _complete_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod: SourcePod) -> None:
     """Fill in the user and SSH server of the image, as far as the pod specifies them."""
-    user = _of(pod, "runAsUser")
-    group = _of(pod, "runAsGroup") or _of(pod, "fsGroup")
+    user = _get_security_context_field(pod, "runAsUser")
+    group = _get_security_context_field(pod, "runAsGroup") or _get_security_context_field(pod, "fsGroup")
     uid = user.number() if user is not None else None
     gid = group.number() if group is not None else None
     if uid and uid != _DEFAULT_USER:
@@ -177,7 +183,7 @@ def _fill(draft: Draft, entry: dict[str, Any], pod: PodOf) -> None:
             entry["ssh"] = ssh
 
 
-def _of(pod: PodOf, name: str) -> Node | None:
+def _get_security_context_field(pod: SourcePod, name: str) -> SourceNode | None:
     """Return a field of the security context: the container's, else the pod's."""
     for context in (pod.main.node["securityContext"], pod.node["securityContext"]):
         if context[name]:

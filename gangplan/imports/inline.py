@@ -6,20 +6,20 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.imports.draft import Draft
-from gangplan.imports.pods import MountOf, VolumeOf
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.pods import SourceMount, SourceVolume
 from gangplan.spec.pods import PodVolume
 
 
-def map_inline(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+def map_inline(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     """Map a volume to one that all clusters list for its driver and attributes; else suggest it."""
     source = volume.node["csi"]
     driver = source["driver"].text()
     attributes = {name: node.text() for name, node in source["volumeAttributes"].fields()}
-    name, own = _known(draft, driver, attributes)
+    name, own = _find_matching_csi_volume(draft, driver, attributes)
     if not name:
-        name, own = _named(draft, volume.name), {}
-        entry = _entry(volume, driver, attributes)
+        name, own = _choose_csi_volume_name(draft, volume.name), {}
+        entry = _build_csi_volume_entry(volume, driver, attributes)
         for cluster in draft.home.clusters:
             file = draft.home.workspace.clusters[cluster].document.file
             draft.suggest(
@@ -40,20 +40,26 @@ def map_inline(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> Non
         node.mapped(f"volumes.{name}")
 
 
-def _known(draft: Draft, driver: str, attributes: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def _find_matching_csi_volume(
+    draft: SpecDraft, driver: str, attributes: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
     """Return a volume that all clusters list alike, and the attributes for the spec; empty without one."""
     for name, kind in next(iter(draft.home.clusters.values())).volumes.items():
         own = {key: value for key, value in attributes.items() if kind.attributes.get(key) != value}
         if all(
-            _fits(draft, one.volumes.get(name), driver, attributes, own)
+            _matches_csi_volume(draft, one.volumes.get(name), driver, attributes, own)
             for one in draft.home.clusters.values()
         ):
             return name, own
     return "", {}
 
 
-def _fits(
-    draft: Draft, kind: PodVolume | None, driver: str, attributes: Mapping[str, str], own: Mapping[str, str]
+def _matches_csi_volume(
+    draft: SpecDraft,
+    kind: PodVolume | None,
+    driver: str,
+    attributes: Mapping[str, str],
+    own: Mapping[str, str],
 ) -> bool:
     if kind is None or kind.driver != driver:
         return False
@@ -61,7 +67,7 @@ def _fits(
     return is_offered and set(own) <= set(kind.settable) and set(kind.attributes) <= set(attributes)
 
 
-def _named(draft: Draft, volume: str) -> str:
+def _choose_csi_volume_name(draft: SpecDraft, volume: str) -> str:
     """Return a name for the cluster's file that no volume there has."""
     base = re.sub(r"[^a-z0-9]+", "-", volume.lower()).strip("-")
     base = base if re.match(r"[a-z]", base) else f"volume-{base}".strip("-")
@@ -71,7 +77,7 @@ def _named(draft: Draft, volume: str) -> str:
     )
 
 
-def _entry(volume: VolumeOf, driver: str, attributes: dict[str, str]) -> dict[str, Any]:
+def _build_csi_volume_entry(volume: SourceVolume, driver: str, attributes: dict[str, str]) -> dict[str, Any]:
     """Return the entry that the cluster's file must gain."""
     source = volume.node["csi"]
     entry: dict[str, Any] = {"driver": driver}

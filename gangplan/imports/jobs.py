@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.imports.account import Node
-from gangplan.imports.policies import suspend
-from gangplan.imports.workload import Setting, Workload
+from gangplan.imports.account import SourceNode
+from gangplan.imports.policies import account_for_suspend
+from gangplan.imports.workload import SourceJob, SourceSetting
 
 _WHOLE = "a failed worker fails the run; retries restart it as a whole"
 _OF_THE_RUN = "Trainer and JobSet set it for the pods of a run"
@@ -15,7 +15,7 @@ _TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _FIELDS = {"In": "fail", "NotIn": "retry"}
 
 
-def jobset_policy(spec: Node, work: Workload) -> None:
+def map_jobset_policy(spec: SourceNode, work: SourceJob) -> None:
     """Map the spec of a JobSet, except its jobs."""
     network = spec["network"]
     if network["enableDNSHostnames"].value is False:
@@ -26,11 +26,11 @@ def jobset_policy(spec: Node, work: Workload) -> None:
     spec["ttlSecondsAfterFinished"].dropped("a run stays until Git retires it (gangplan retire)")
     spec["managedBy"].dropped("the cluster file says whether runs are dispatched (multiKueue)")
     spec["coordinator"].dropped("the workers of a run meet at the first of them")
-    suspend(spec["suspend"]) if spec["suspend"] else None
+    account_for_suspend(spec["suspend"]) if spec["suspend"] else None
     failure = spec["failurePolicy"]
     restarts = failure["maxRestarts"]
     if (count := restarts.number()) is not None:
-        work.settings.setdefault("retries", Setting(count, restarts))
+        work.settings.setdefault("retries", SourceSetting(count, restarts))
     failure["restartStrategy"].dropped("a run restarts as a whole")
     for rule in failure["rules"].items():
         if rule["action"].value == "RestartJobSet" and not rule["onJobFailureReasons"]:
@@ -39,7 +39,7 @@ def jobset_policy(spec: Node, work: Workload) -> None:
     spec["volumeClaimPolicies"].asked("a run mounts claims that exist; scratch gives it room of its own")
 
 
-def jobset_metadata(metadata: Node, work: Workload) -> None:
+def map_jobset_metadata(metadata: SourceNode, work: SourceJob) -> None:
     """Map annotations of a JobSet about where its pods go; `map_identity` does the rest."""
     for key, node in metadata["annotations"].fields():
         if key == _TOPOLOGY:
@@ -55,7 +55,7 @@ def jobset_metadata(metadata: Node, work: Workload) -> None:
             node.dropped(_OF_THE_RUN)
 
 
-def job_policy(spec: Node, work: Workload) -> None:
+def map_job_policy(spec: SourceNode, work: SourceJob) -> None:
     """Map the spec of a Job, except its pods."""
     for name in ("parallelism", "completions"):
         spec[name].mapped("workers")
@@ -64,7 +64,7 @@ def job_policy(spec: Node, work: Workload) -> None:
     spec["completionMode"].dropped("workers of a run are numbered")
     deadline = spec["activeDeadlineSeconds"]
     if (seconds := deadline.number()) is not None:
-        work.settings.setdefault("timeout", Setting(seconds, deadline))
+        work.settings.setdefault("timeout", SourceSetting(seconds, deadline))
     for name in ("backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes", "podReplacementPolicy"):
         spec[name].dropped(_WHOLE)
     for name in (
@@ -77,14 +77,14 @@ def job_policy(spec: Node, work: Workload) -> None:
     ):
         spec[name].dropped(_OF_THE_RUN)
     for rule in spec["podFailurePolicy"]["rules"].items():
-        _rule(rule, work)
+        _map_pod_failure_rule(rule, work)
 
 
-def _rule(rule: Node, work: Workload) -> None:
+def _map_pod_failure_rule(rule: SourceNode, work: SourceJob) -> None:
     """Map a rule about failed pods: exit codes that fail the whole job, or disruptions that do not count."""
     codes = rule["onExitCodes"]
     action, operator = rule["action"].text(), codes["operator"].text()
-    values = list(_codes(codes["values"]))
+    values = list(_read_exit_codes(codes["values"]))
     if action == "Ignore" and rule["onPodConditions"]:
         rule.same("a drained or reclaimed node uses up no retry")
     elif action == "FailJob" and values and operator in _FIELDS:
@@ -93,5 +93,5 @@ def _rule(rule: Node, work: Workload) -> None:
         rule.asked("exitCodes says which codes end a run, and which use a retry")
 
 
-def _codes(values: Node) -> Iterator[int]:
+def _read_exit_codes(values: SourceNode) -> Iterator[int]:
     return (code for one in values.items() if (code := one.number()) is not None)

@@ -5,26 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.groups import Group, grouped
-from gangplan.imports.jobs import job_policy, jobset_metadata, jobset_policy
-from gangplan.imports.pods import pod_of
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.groups import SourcePodGroup, group_into_roles
+from gangplan.imports.jobs import map_job_policy, map_jobset_metadata, map_jobset_policy
+from gangplan.imports.pods import read_pod_template
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.steps import step_of_job, steps_before
-from gangplan.imports.workload import Setting, SourceError, Step, Workload
+from gangplan.imports.steps import convert_job_to_step, find_steps_before
+from gangplan.imports.workload import SetupStep, SourceError, SourceJob, SourceSetting
 
 
-def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a JobSet. Raises SourceError for one without a pod."""
     root = account.root()
     spec = root["spec"]
     name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()
-    groups = [one for job in spec["replicatedJobs"].items() if (one := _group(job)) is not None]
+    groups = [
+        one for job in spec["replicatedJobs"].items() if (one := _read_replicated_job_pods(job)) is not None
+    ]
     if not groups:
         raise SourceError("no job of it has a container (spec.replicatedJobs[].template.spec.template)")
-    groups, before = _ordered(spec, groups)
-    found = grouped(groups)
-    work = Workload("JobSet", name, found.start, account, found.roles, framework=found.framework or "")
+    groups, before = _split_off_setup_steps(spec, groups)
+    found = group_into_roles(groups)
+    work = SourceJob("JobSet", name, found.start, account, found.roles, framework=found.framework or "")
     work.aside = found.aside
     work.before = before
     work.mpi = "OpenMPI" if found.start == "mpi" else ""
@@ -34,40 +36,44 @@ def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> Workloa
     work.hosts = rf"\b{re.escape(name)}-(?:{jobs})-[0-9]+-[0-9]+\b{domain}"
     work.first_host = rf"\b{re.escape(name)}-{re.escape(lead)}-0-0\b{domain}"
     workers = next(one for one in groups if one.name == found.roles[-1].name)
-    work.settings["workers"] = Setting(workers.count, workers.node.at("template", "spec", "parallelism"))
+    work.settings["workers"] = SourceSetting(
+        workers.count, workers.node.at("template", "spec", "parallelism")
+    )
     if len([one for one in groups if one.node["replicas"].number() not in (None, 1)]):
-        _several(work, groups)
-    jobset_metadata(root["metadata"], work)
-    jobset_policy(spec, work)
+        _ask_about_job_replicas(work, groups)
+    map_jobset_metadata(root["metadata"], work)
+    map_jobset_policy(spec, work)
     for group in groups:
-        _job(group.node, work)
+        _map_replicated_job(group.node, work)
     return work
 
 
-def _ordered(spec: Node, groups: list[Group]) -> tuple[list[Group], tuple[Step, ...]]:
+def _split_off_setup_steps(
+    spec: SourceNode, groups: list[SourcePodGroup]
+) -> tuple[list[SourcePodGroup], tuple[SetupStep, ...]]:
     """Return the groups that run at the same time, and the steps that end before the last of them starts."""
     jobs = {one["name"].text(): one for one in spec["replicatedJobs"].items()}
     if not any(one["dependsOn"] for one in jobs.values()):
         return groups, ()
-    names = steps_before(jobs, tuple(one.name for one in groups))
-    steps = [step for name in names if (step := step_of_job(jobs[name])) is not None]
+    names = find_steps_before(jobs, tuple(one.name for one in groups))
+    steps = [step for name in names if (step := convert_job_to_step(jobs[name])) is not None]
     ended = {one.name for one in steps}
     return [one for one in groups if one.name not in ended], tuple(steps)
 
 
-def _group(job: Node) -> Group | None:
+def _read_replicated_job_pods(job: SourceNode) -> SourcePodGroup | None:
     """Return the pods of a replicated job; None if there are none."""
     template = job["template"]["spec"]
-    pod = pod_of(template["template"])
+    pod = read_pod_template(template["template"])
     replicas, parallelism = job["replicas"].number(), template["parallelism"].number()
     count = (1 if replicas is None else replicas) * (1 if parallelism is None else parallelism)
     if pod is None or count < 1:
         job.dropped("it has no pods")
         return None
-    return Group(job["name"].text(), count, pod, job)
+    return SourcePodGroup(job["name"].text(), count, pod, job)
 
 
-def _several(work: Workload, groups: Sequence[Group]) -> None:
+def _ask_about_job_replicas(work: SourceJob, groups: Sequence[SourcePodGroup]) -> None:
     """Ask about jobs of one template: a run has a single job, whose pods are numbered consecutively."""
     for group in groups:
         replicas = group.node["replicas"].number()
@@ -80,7 +86,7 @@ def _several(work: Workload, groups: Sequence[Group]) -> None:
             work.questions.append((group.node["replicas"], message, help))
 
 
-def _job(job: Node, work: Workload) -> None:
+def _map_replicated_job(job: SourceNode, work: SourceJob) -> None:
     """Map a replicated job whose pods are workers or the launcher."""
     job["replicas"].mapped("workers")
     for field in ("name", "groupName"):
@@ -91,4 +97,4 @@ def _job(job: Node, work: Workload) -> None:
             node.asked("placement.topology.required keeps workers in one domain")
     job["template"]["metadata"]["labels"].dropped("labels: of the spec adds more")
     job["template"]["metadata"]["name"].dropped("Trainer names the jobs of a run")
-    job_policy(job["template"]["spec"], work)
+    map_job_policy(job["template"]["spec"], work)

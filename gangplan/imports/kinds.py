@@ -11,12 +11,12 @@ from gangplan.findings import Finding, Location
 from gangplan.imports.account import Account
 from gangplan.imports.jobset import read_jobset
 from gangplan.imports.managed.azureml import is_command_job, read_azureml
-from gangplan.imports.managed.azureml_pipeline import find_azureml
+from gangplan.imports.managed.azureml_pipeline import find_azureml_jobs
 from gangplan.imports.managed.sagemaker import is_training_job, read_sagemaker
 from gangplan.imports.mpijob import read_mpijob
 from gangplan.imports.plainjob import read_plain_job
-from gangplan.imports.scripted.kinds import SUFFIXES, find_pbs, find_slurm, read_pbs, read_slurm
-from gangplan.imports.sources import OtherObject, SourceObject, objects_of
+from gangplan.imports.scripted.kinds import SCRIPT_SUFFIXES, find_pbs, find_slurm, read_pbs, read_slurm
+from gangplan.imports.sources import OtherObject, SourceObject, read_source_objects
 from gangplan.imports.trainingjobs import (
     JAXJOB,
     PADDLEJOB,
@@ -28,7 +28,7 @@ from gangplan.imports.trainingjobs import (
 )
 from gangplan.imports.trainjob import read_trainjob
 from gangplan.imports.volcano import read_volcano
-from gangplan.imports.workload import Workload
+from gangplan.imports.workload import SourceJob
 from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.records import dataclass
 
@@ -36,7 +36,7 @@ Finder = Callable[[Sequence[Path], Mapping[str, str]], tuple[list[SourceObject],
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SourceKind:
     """A kind of source.
 
     `takes` returns whether an object of a file is of the kind; `read` may raise ValueError.
@@ -45,7 +45,7 @@ class Kind:
     name: str
     label: str
     takes: Callable[[Mapping[str, Any]], bool]
-    read: Callable[[Account, Sequence[OtherObject]], Workload]
+    read: Callable[[Account, Sequence[OtherObject]], SourceJob]
     suffixes: tuple[str, ...] = (".yaml", ".yml", ".json")
     has_templates: bool = True
     finder: Finder | None = None
@@ -56,46 +56,64 @@ class Kind:
         """Return the sources of the kind in files."""
         if self.finder is not None:
             return self.finder(files, filled)
-        return objects_of(files, self.takes, filled)
+        return read_source_objects(files, self.takes, filled)
 
     def place(self, path: Path) -> Location:
         """Return the location of a whole file."""
         return Location(path.as_posix())
 
 
-def _script(
-    name: str, label: str, read: Callable[[Account, Sequence[OtherObject]], Workload], find: Finder
-) -> Kind:
+def _build_batch_script_kind(
+    name: str, label: str, read: Callable[[Account, Sequence[OtherObject]], SourceJob], find: Finder
+) -> SourceKind:
     """Return a kind of batch script, whose variables are the shell's."""
-    return Kind(name, label, lambda value: True, read, SUFFIXES, False, find)
+    return SourceKind(name, label, lambda value: True, read, SCRIPT_SUFFIXES, False, find)
 
 
-def _of(kind: str, *groups: str) -> Callable[[Mapping[str, Any]], bool]:
+def _build_object_kind_check(kind: str, *groups: str) -> Callable[[Mapping[str, Any]], bool]:
     def takes(value: Mapping[str, Any]) -> bool:
         return value.get("kind") == kind and str(value.get("apiVersion", "")).partition("/")[0] in groups
 
     return takes
 
 
-def _job(kind: JobKind) -> Kind:
+def _build_training_job_kind(kind: JobKind) -> SourceKind:
     """Return a kind of the training operator."""
-    return Kind(kind.label.lower(), kind.label, _of(kind.label, "kubeflow.org"), partial(read_job, kind))
+    return SourceKind(
+        kind.label.lower(),
+        kind.label,
+        _build_object_kind_check(kind.label, "kubeflow.org"),
+        partial(read_job, kind),
+    )
 
 
-KINDS: dict[str, Kind] = {
-    "mpijob": Kind("mpijob", MPIJOB.kind, _of(MPIJOB.kind, MPIJOB.group), read_mpijob),
-    "pytorchjob": _job(PYTORCHJOB),
-    "trainjob": Kind("trainjob", TRAINJOB.kind, _of(TRAINJOB.kind, TRAINJOB.group), read_trainjob),
-    "jobset": Kind("jobset", "JobSet", _of("JobSet", "jobset.x-k8s.io"), read_jobset),
-    "job": Kind("job", "Job", _of("Job", "batch"), read_plain_job),
-    "volcano": Kind("volcano", "Job of Volcano", _of("Job", "batch.volcano.sh"), read_volcano),
-    **{one.label.lower(): _job(one) for one in (TFJOB, XGBOOSTJOB, JAXJOB, PADDLEJOB)},
-    "slurm": _script("slurm", "Slurm batch script", read_slurm, find_slurm),
-    "pbs": _script("pbs", "PBS batch script", read_pbs, find_pbs),
-    "sagemaker": Kind(
+SOURCE_KINDS: dict[str, SourceKind] = {
+    "mpijob": SourceKind(
+        "mpijob", MPIJOB.kind, _build_object_kind_check(MPIJOB.kind, MPIJOB.group), read_mpijob
+    ),
+    "pytorchjob": _build_training_job_kind(PYTORCHJOB),
+    "trainjob": SourceKind(
+        "trainjob", TRAINJOB.kind, _build_object_kind_check(TRAINJOB.kind, TRAINJOB.group), read_trainjob
+    ),
+    "jobset": SourceKind(
+        "jobset", "JobSet", _build_object_kind_check("JobSet", "jobset.x-k8s.io"), read_jobset
+    ),
+    "job": SourceKind("job", "Job", _build_object_kind_check("Job", "batch"), read_plain_job),
+    "volcano": SourceKind(
+        "volcano", "Job of Volcano", _build_object_kind_check("Job", "batch.volcano.sh"), read_volcano
+    ),
+    **{one.label.lower(): _build_training_job_kind(one) for one in (TFJOB, XGBOOSTJOB, JAXJOB, PADDLEJOB)},
+    "slurm": _build_batch_script_kind("slurm", "Slurm batch script", read_slurm, find_slurm),
+    "pbs": _build_batch_script_kind("pbs", "PBS batch script", read_pbs, find_pbs),
+    "sagemaker": SourceKind(
         "sagemaker", "training job of SageMaker", is_training_job, read_sagemaker, has_templates=False
     ),
-    "azureml": Kind(
-        "azureml", "job of Azure ML", is_command_job, read_azureml, has_templates=False, finder=find_azureml
+    "azureml": SourceKind(
+        "azureml",
+        "job of Azure ML",
+        is_command_job,
+        read_azureml,
+        has_templates=False,
+        finder=find_azureml_jobs,
     ),
 }

@@ -5,72 +5,75 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gangplan.imports.account import Account, Node, Path
+from gangplan.findings import FieldPath
+from gangplan.imports.account import Account, SourceNode
 from gangplan.records import dataclass
 
 # No source has a leaf here: marking this path changes nothing in an account.
-NOWHERE: Path = ("",)
+NOWHERE: FieldPath = ("",)
 # The key under which a mapping of the tree keeps its own origin.
-SELF = ""
+SELF_KEY = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class OriginValue:
     """A value as a pod would have it, and its node in the source; None if it is not from the source."""
 
     value: Any
-    node: Node | None = None
+    node: SourceNode | None = None
 
 
-class Made(Node):
+class MadeNode(SourceNode):
     """A node of such a tree of mappings, lists and origins. Marking it marks the source."""
 
     __slots__ = ("_tree",)
 
     def __init__(self, account: Account, tree: Any) -> None:
         self._tree = tree
-        super().__init__(_owner(account, tree), _path(tree), _plain(tree))
+        super().__init__(
+            _find_origin_account(account, tree), _find_origin_path(tree), _strip_tree_origins(tree)
+        )
 
-    def __getitem__(self, key: str | int) -> Node:
+    def __getitem__(self, key: str | int) -> SourceNode:
         inner = None
-        if isinstance(self._tree, Mapping) and isinstance(key, str) and key != SELF:
+        if isinstance(self._tree, Mapping) and isinstance(key, str) and key != SELF_KEY:
             inner = self._tree.get(key)
         elif isinstance(self._tree, list) and isinstance(key, int) and key < len(self._tree):
             inner = self._tree[key]
-        elif isinstance(self._tree, Origin):
+        elif isinstance(self._tree, OriginValue):
             below = self._tree.value
             is_there = (
                 key in below if isinstance(below, dict) else isinstance(key, int) and key < len(below or ())
             )
             if isinstance(below, dict | list) and is_there:
-                inner = Origin(below[key], self._tree.node)  # type: ignore[index]
-        return Made(self.account, inner) if inner is not None else Node(self.account, NOWHERE, None)
+                inner = OriginValue(below[key], self._tree.node)  # type: ignore[index]
+        return MadeNode(self.account, inner) if inner is not None else SourceNode(self.account, NOWHERE, None)
 
-    def fields(self) -> Iterator[tuple[str, Node]]:
+    def fields(self) -> Iterator[tuple[str, SourceNode]]:
         """Yield the fields of a mapping; none if this is not a mapping."""
         return ((key, self[key]) for key in self.value) if isinstance(self.value, dict) else iter(())
 
 
-def _origin(tree: Any) -> Origin | None:
+def _find_tree_origin(tree: Any) -> OriginValue | None:
     if isinstance(tree, Mapping):
-        tree = tree.get(SELF)
-    return tree if isinstance(tree, Origin) else None
+        tree = tree.get(SELF_KEY)
+    return tree if isinstance(tree, OriginValue) else None
 
 
-def _path(tree: Any) -> Path:
-    origin = _origin(tree)
+def _find_origin_path(tree: Any) -> FieldPath:
+    origin = _find_tree_origin(tree)
     return origin.node.path if origin is not None and origin.node is not None else NOWHERE
 
 
-def _owner(account: Account, tree: Any) -> Account:
+def _find_origin_account(account: Account, tree: Any) -> Account:
     """Return the account of the file that has the value: a job may consist of several files."""
-    origin = _origin(tree)
+    origin = _find_tree_origin(tree)
     return origin.node.account if origin is not None and origin.node is not None else account
 
 
-def _plain(tree: Any) -> Any:
+def _strip_tree_origins(tree: Any) -> Any:
     if isinstance(tree, Mapping):
-        return {key: _plain(one) for key, one in tree.items() if key != SELF}
+        return {key: _strip_tree_origins(one) for key, one in tree.items() if key != SELF_KEY}
     if isinstance(tree, list):
-        return [_plain(one) for one in tree]
-    return tree.value if isinstance(tree, Origin) else tree
+        return [_strip_tree_origins(one) for one in tree]
+    return tree.value if isinstance(tree, OriginValue) else tree

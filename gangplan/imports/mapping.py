@@ -4,48 +4,48 @@ from __future__ import annotations
 
 from typing import get_args
 
-from gangplan.imports.account import Node
-from gangplan.imports.command import Converted, UnreadableError, converted
+from gangplan.imports.account import SourceNode
+from gangplan.imports.command import ConvertedCommand, UnreadableError, convert_command
 from gangplan.imports.containers import map_containers
-from gangplan.imports.draft import Draft, Home
+from gangplan.imports.draft import ImportTarget, SpecDraft
 from gangplan.imports.environment import map_env
 from gangplan.imports.hints import map_hints, settle_start
-from gangplan.imports.identity import map_identity, name_of
+from gangplan.imports.identity import build_migrated_name, map_identity
 from gangplan.imports.images import map_image
-from gangplan.imports.placement import map_placement, placed_aside
+from gangplan.imports.placement import account_for_placement, map_placement
 from gangplan.imports.platform import map_platform
 from gangplan.imports.podfields import map_pod_fields
-from gangplan.imports.pods import ContainerOf
+from gangplan.imports.pods import SourceContainer
 from gangplan.imports.resources import map_resources
 from gangplan.imports.roles import map_roles
 from gangplan.imports.steps import map_steps
 from gangplan.imports.times import map_exit_codes, map_times
-from gangplan.imports.variables import rewritten, unwrapped
+from gangplan.imports.variables import convert_kubelet_variables, rewrite_command
 from gangplan.imports.volumes import map_volumes
-from gangplan.imports.workload import Role, Workload
-from gangplan.imports.written import write_command
-from gangplan.model.frameworks import BY_MPI, ONE_RANK, Framework
-from gangplan.plan.launchers import Mpi, find
+from gangplan.imports.workload import PodRole, SourceJob
+from gangplan.imports.written import set_spec_command
+from gangplan.model.frameworks import MPI_FRAMEWORKS, ONE_RANK_FRAMEWORKS, Framework
+from gangplan.plan.launchers import MpiGeneration, find_launchers
 from gangplan.rules.imports import IMPORT_ENTRYPOINT, IMPORT_SCRIPT
 
-_FAMILIES: dict[str, Mpi] = {"OpenMPI": "OpenMPI4", "IntelMPI": "IntelMPI", "MPICH": "MPICH"}
+_FAMILIES: dict[str, MpiGeneration] = {"OpenMPI": "OpenMPI4", "IntelMPI": "IntelMPI", "MPICH": "MPICH"}
 
 _LONGEST_SWEEP = 26
 
 
-def draft_of(work: Workload, home: Home) -> Draft:
+def draft_workload_spec(work: SourceJob, home: ImportTarget) -> SpecDraft:
     """Return the draft spec of a workload; its account covers all that gangplan knows."""
     settle_start(work, home)
-    draft = Draft(work, home, name_of(work.name))
+    draft = SpecDraft(work, home, build_migrated_name(work.name))
     if work.trials is not None:  # a trial's part of the name takes the rest of what a pod may have
         draft.name = draft.name[:_LONGEST_SWEEP].rstrip("-")
-    command = _command(draft)
+    command = _convert_lead_command(draft)
     map_identity(draft)
     for role in reversed(work.roles):
         map_resources(draft, role)
     map_ranks(draft, command)
-    _image(draft, command)
-    _launch(draft, command)
+    _map_training_image(draft, command)
+    _map_launch_options(draft, command)
     for role in work.roles:  # an MPI launcher passes its variables on
         map_env(draft, role)
         map_volumes(draft, role)
@@ -53,7 +53,7 @@ def draft_of(work: Workload, home: Home) -> Draft:
     for role in work.roles:
         map_pod_fields(draft, role)
         if role is not work.workers:
-            placed_aside(draft, role)
+            account_for_placement(draft, role)
     map_platform(draft)
     for role in work.roles:
         map_containers(draft, role)
@@ -69,18 +69,23 @@ def draft_of(work: Workload, home: Home) -> Draft:
     return draft
 
 
-def _command(draft: Draft) -> Converted:
+def _convert_lead_command(draft: SpecDraft) -> ConvertedCommand:
     """Return the command of the pod that starts the ranks, without what the run knows."""
     work = draft.work
     lead = work.lead.pod.main
     node = lead.node["command"] or lead.node["args"] or lead.node
-    words = unwrapped(_words(draft, lead, node), {*work.sets, *(one.name for one in lead.env if one.source)})
+    words = convert_kubelet_variables(
+        _resolve_pod_start_command(draft, lead, node),
+        {*work.sets, *(one.name for one in lead.env if one.source)},
+    )
     env = {one.name: one.value or "" for one in lead.env if one.source == ""}
     try:
-        found = converted(words, _FAMILIES.get(work.mpi or ("OpenMPI" if work.start == "mpi" else "")), env)
+        found = convert_command(
+            words, _FAMILIES.get(work.mpi or ("OpenMPI" if work.start == "mpi" else "")), env
+        )
     except UnreadableError as error:
         draft.refuse(IMPORT_SCRIPT, node, f"the script cannot be read: {error} is not closed", "Close it.")
-        found = Converted(())
+        found = ConvertedCommand(())
     for loss, why in found.losses:
         work.notes.append(f"{loss}: {why}")
     if found.is_elastic:
@@ -97,15 +102,15 @@ def _command(draft: Draft) -> Converted:
         )
     for role in work.roles:
         if role.pod.main is not lead and role is not work.launcher and not work.launcher:
-            _other_command(draft, role, lead)
+            _map_other_role_command(draft, role, lead)
     framework = work.framework or found.framework or work.start
-    if found.command and framework not in BY_MPI:
-        found.command = rewritten(draft, found.command, framework, node)
-    write_command(draft, found, node)
+    if found.command and framework not in MPI_FRAMEWORKS:
+        found.command = rewrite_command(draft, found.command, framework, node)
+    set_spec_command(draft, found, node)
     return found
 
 
-def _words(draft: Draft, lead: ContainerOf, node: Node) -> tuple[str, ...]:
+def _resolve_pod_start_command(draft: SpecDraft, lead: SourceContainer, node: SourceNode) -> tuple[str, ...]:
     """Return what the pod starts: the user's command, else its own; empty if only the image knows it."""
     words = lead.command
     if draft.home.answers.command:
@@ -127,10 +132,12 @@ def _words(draft: Draft, lead: ContainerOf, node: Node) -> tuple[str, ...]:
     return words
 
 
-def _other_command(draft: Draft, role: Role, lead: ContainerOf) -> None:
+def _map_other_role_command(draft: SpecDraft, role: PodRole, lead: SourceContainer) -> None:
     """Map the command of a role other than the one whose command the run has."""
     main = role.pod.main
-    is_same = main.command == lead.command or _program(main) == _program(lead)
+    is_same = main.command == lead.command or _extract_container_program(main) == _extract_container_program(
+        lead
+    )
     for node in (main.node["command"], main.node["args"]):
         if is_same:
             node.mapped("command")
@@ -148,15 +155,15 @@ def _other_command(draft: Draft, role: Role, lead: ContainerOf) -> None:
         )
 
 
-def _program(container: ContainerOf) -> tuple[str, ...]:
+def _extract_container_program(container: SourceContainer) -> tuple[str, ...]:
     """Return the command without what only the run knows, such as the number of the pod."""
     try:
-        return converted(container.command, None, {}).command
+        return convert_command(container.command, None, {}).command
     except UnreadableError:
         return container.command
 
 
-def map_ranks(draft: Draft, command: Converted) -> None:
+def map_ranks(draft: SpecDraft, command: ConvertedCommand) -> None:
     """Set workers and ranks per worker."""
     work = draft.work
     roles = [role for role in work.roles if role is not work.launcher or work.runs_on_launcher]
@@ -168,11 +175,11 @@ def map_ranks(draft: Draft, command: Converted) -> None:
     draft.origins["workers"] = (
         work.settings["workers"].node if "workers" in work.settings else work.account.root()
     )
-    _elastic(draft, command, workers)
+    _map_elastic_workers(draft, command, workers)
     gpus = draft.values.get("gpus", 0)
     usual = gpus or 1
-    is_one = (work.framework or command.framework or work.start) in ONE_RANK
-    slots = 1 if is_one else _slots(draft, command, workers, usual)
+    is_one = (work.framework or command.framework or work.start) in ONE_RANK_FRAMEWORKS
+    slots = 1 if is_one else _compute_ranks_per_worker(draft, command, workers, usual)
     if slots != usual and not is_one:
         draft.put("slots", slots)
     work.ranks = work.ranks or workers * slots
@@ -181,12 +188,12 @@ def map_ranks(draft: Draft, command: Converted) -> None:
 def _has_launcher(words: tuple[str, ...]) -> bool:
     """Return whether a script starts the ranks itself."""
     try:
-        return bool(find(words, None))
+        return bool(find_launchers(words, None))
     except UnreadableError:
         return True
 
 
-def _elastic(draft: Draft, command: Converted, workers: int) -> None:
+def _map_elastic_workers(draft: SpecDraft, command: ConvertedCommand, workers: int) -> None:
     """Set the range of workers, if the source has one.
 
     A run of torch starts with all of its workers, and may lose some.
@@ -211,7 +218,7 @@ def _elastic(draft: Draft, command: Converted, workers: int) -> None:
         stated.node.same("a run has all of its workers")
 
 
-def _slots(draft: Draft, command: Converted, workers: int, usual: int) -> int:
+def _compute_ranks_per_worker(draft: SpecDraft, command: ConvertedCommand, workers: int, usual: int) -> int:
     """Return the ranks per worker: what the launcher states, else what its controller does."""
     work = draft.work
     stated = work.settings.get("slots")
@@ -237,7 +244,7 @@ def _slots(draft: Draft, command: Converted, workers: int, usual: int) -> int:
     return slots
 
 
-def _image(draft: Draft, command: Converted) -> None:
+def _map_training_image(draft: SpecDraft, command: ConvertedCommand) -> None:
     """Set the image of the pods that train, and how it starts ranks."""
     work, pod = draft.work, draft.work.workers.pod
     framework = work.framework or command.framework or work.start
@@ -276,7 +283,7 @@ def _image(draft: Draft, command: Converted) -> None:
         )
 
 
-def _launch(draft: Draft, command: Converted) -> None:
+def _map_launch_options(draft: SpecDraft, command: ConvertedCommand) -> None:
     """Set what the launcher specified besides the program, and whether it runs ranks."""
     work = draft.work
     if work.runs_on_launcher:

@@ -15,7 +15,7 @@ DIRECTIVE = "$patch"
 KEYED = {("ServiceAccount", "secrets"): "name", ("ServiceAccount", "imagePullSecrets"): None}
 _OPEN = ("$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys")
 _OBJECT = ("apiVersion", "kind")
-Operation = dict[str, Any]
+JsonPatchOperation = dict[str, Any]
 
 
 class UnclearMergeError(ValueError):
@@ -26,7 +26,7 @@ class UnclearMergeError(ValueError):
         self.path = path
 
 
-def operations(base: Mapping[str, Any], patch: Mapping[str, Any]) -> list[Operation]:
+def convert_to_operations(base: Mapping[str, Any], patch: Mapping[str, Any]) -> list[JsonPatchOperation]:
     """Return the operations that have the effect of the merge on the object. Raises UnclearMergeError."""
     kind = str(base.get("kind", ""))
     meta = {
@@ -35,10 +35,12 @@ def operations(base: Mapping[str, Any], patch: Mapping[str, Any]) -> list[Operat
     rest = {key: value for key, value in patch.items() if key not in (*_OBJECT, "metadata")}
     if rest.get(DIRECTIVE) == "delete":
         raise UnclearMergeError("it takes the whole object away", (DIRECTIVE,))
-    return list(_merged(base, {**({"metadata": meta} if meta else {}), **rest}, (), kind))
+    return list(_convert_mapping_merge(base, {**({"metadata": meta} if meta else {}), **rest}, (), kind))
 
 
-def _merged(base: Any, patch: Mapping[str, Any], path: tuple[str, ...], kind: str) -> Iterator[Operation]:
+def _convert_mapping_merge(
+    base: Any, patch: Mapping[str, Any], path: tuple[str, ...], kind: str
+) -> Iterator[JsonPatchOperation]:
     for key, value in patch.items():
         here = (*path, key)
         if key == DIRECTIVE or key.startswith(_OPEN):
@@ -47,10 +49,12 @@ def _merged(base: Any, patch: Mapping[str, Any], path: tuple[str, ...], kind: st
             continue
         if (kind, key) in KEYED and isinstance(value, list):
             raise UnclearMergeError(f"the list {key} of a {kind} is merged by a key", here)
-        yield from _field(base, here, value, kind)
+        yield from _convert_field_merge(base, here, value, kind)
 
 
-def _field(base: Any, path: tuple[str, ...], value: Any, kind: str) -> Iterator[Operation]:
+def _convert_field_merge(
+    base: Any, path: tuple[str, ...], value: Any, kind: str
+) -> Iterator[JsonPatchOperation]:
     """Yield the operations for one field of an existing mapping."""
     key = path[-1]
     has = key in base
@@ -64,23 +68,23 @@ def _field(base: Any, path: tuple[str, ...], value: Any, kind: str) -> Iterator[
         if has:
             yield {"op": "remove", "path": pointer(path)}
     elif directive == "replace" or not (isinstance(value, dict) and has and isinstance(base[key], dict)):
-        fresh = _plain(value, path)
+        fresh = _strip_merge_directives(value, path)
         if not has or base[key] != fresh:
             yield {"op": "replace" if has else "add", "path": pointer(path), "value": fresh}
     else:
-        yield from _merged(base[key], value, path, kind)
+        yield from _convert_mapping_merge(base[key], value, path, kind)
 
 
-def _plain(value: Any, path: tuple[str, ...]) -> Any:
+def _strip_merge_directives(value: Any, path: tuple[str, ...]) -> Any:
     """Return a value that is not merged with another, without directives and null fields."""
     if isinstance(value, dict):
         for key in value:
             if key.startswith(_OPEN):
                 raise UnclearMergeError(f"gangplan does not read {key} here", (*path, key))
         return {
-            key: _plain(one, (*path, key))
+            key: _strip_merge_directives(one, (*path, key))
             for key, one in value.items()
-            if key != DIRECTIVE and one is not None and not _goes(one)
+            if key != DIRECTIVE and one is not None and not _is_delete_directive(one)
         }
     if isinstance(value, list):
         for one in value:
@@ -90,7 +94,7 @@ def _plain(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
-def _goes(value: Any) -> bool:
+def _is_delete_directive(value: Any) -> bool:
     return isinstance(value, dict) and value.get(DIRECTIVE) == "delete"
 
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.pods import PodOf, pod_of
-from gangplan.imports.policies import pod_restarts, run_policy, suspend
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.pods import SourcePod, read_pod_template
+from gangplan.imports.policies import account_for_restarts, account_for_suspend, map_run_policy
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.workload import Role, Setting, SourceError, Workload
+from gangplan.imports.workload import PodRole, SourceError, SourceJob, SourceSetting
 
-FAMILIES = {"OpenMPI": "OpenMPI", "Intel": "IntelMPI", "MPICH": "MPICH"}
+MPI_IMPLEMENTATIONS = {"OpenMPI": "OpenMPI", "Intel": "IntelMPI", "MPICH": "MPICH"}
 _BY_THE_RUN = "gangplan starts workers first, and the launcher once all are ready"
 # Variables that the controller sets in launchers and workers (mpi-operator v0.8, mpi_job_controller.go).
-SETS = frozenset(
+MPI_OPERATOR_VARIABLES = frozenset(
     {
         "OMPI_MCA_orte_keep_fqdn_hostnames",
         "OMPI_MCA_orte_default_hostfile",
@@ -33,13 +33,13 @@ SETS = frozenset(
 )
 
 
-def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of an MPIJob. Raises ValueError for one without a launcher pod."""
     root = account.root()
     spec = root["spec"]
     replicas = spec["mpiReplicaSpecs"]
     launcher, worker = replicas["Launcher"], replicas["Worker"]
-    lead = pod_of(launcher["template"])
+    lead = read_pod_template(launcher["template"])
     if lead is None and not replicas:
         version = root["apiVersion"].text()
         message = f"{version} of it says its pods in another way, which no operator reads any more"
@@ -48,20 +48,20 @@ def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> Workloa
         )
     if lead is None:
         raise ValueError("it has no launcher with a container (spec.mpiReplicaSpecs.Launcher)")
-    settings: dict[str, Setting] = {}
-    run_policy(spec["runPolicy"], settings)
-    _older(spec, settings)
+    settings: dict[str, SourceSetting] = {}
+    map_run_policy(spec["runPolicy"], settings)
+    _map_older_mpijob_fields(spec, settings)
     slots = spec["slotsPerWorker"]
-    settings["slots"] = Setting(slots.number() or 1, slots if slots else root)
+    settings["slots"] = SourceSetting(slots.number() or 1, slots if slots else root)
     slots.mapped("slots")
-    workers = pod_of(worker["template"])
+    workers = read_pod_template(worker["template"])
     count = worker["replicas"].number()
-    roles = _roles(lead, workers, count if count is not None else 0)
+    roles = _build_mpijob_roles(lead, workers, count if count is not None else 0)
     if worker["replicas"]:
-        settings["workers"] = Setting(roles[-1].count, worker["replicas"].mapped("workers"))
+        settings["workers"] = SourceSetting(roles[-1].count, worker["replicas"].mapped("workers"))
     launcher["replicas"].same("a run has one launcher")
     for one in (launcher, worker):
-        pod_restarts(one["restartPolicy"])
+        account_for_restarts(one["restartPolicy"])
     runs = spec["runLauncherAsWorker"].mapped("launcher.runsRanks").value is True
     spec["launcherCreationPolicy"].dropped(_BY_THE_RUN)
     spec["mpiImplementation"].mapped("images.mpi.implementation")
@@ -69,28 +69,28 @@ def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> Workloa
     if workers is not None:
         for name in ("command", "args"):
             workers.main.node[name].dropped("gangplan starts the SSH server of the workers")
-    return Workload(
+    return SourceJob(
         "MPIJob",
         root.at("metadata", "name").text() or root.at("metadata", "generateName").text(),
         "mpi",
         account,
         roles,
         settings,
-        FAMILIES.get(spec["mpiImplementation"].text(), "OpenMPI"),
+        MPI_IMPLEMENTATIONS.get(spec["mpiImplementation"].text(), "OpenMPI"),
         spec["sshAuthMountPath"].text(),
         runs and workers is not None,
-        sets=SETS,
+        sets=MPI_OPERATOR_VARIABLES,
     )
 
 
-def _roles(lead: PodOf, workers: PodOf | None, count: int) -> tuple[Role, ...]:
+def _build_mpijob_roles(lead: SourcePod, workers: SourcePod | None, count: int) -> tuple[PodRole, ...]:
     """Return launcher and workers; a launcher without workers trains by itself."""
     if workers is None or count == 0:
-        return (Role("launcher", 1, lead),)
-    return (Role("launcher", 1, lead, 0), Role("worker", count, workers))
+        return (PodRole("launcher", 1, lead),)
+    return (PodRole("launcher", 1, lead, 0), PodRole("worker", count, workers))
 
 
-def _older(spec: Node, settings: dict[str, Setting]) -> None:
+def _map_older_mpijob_fields(spec: SourceNode, settings: dict[str, SourceSetting]) -> None:
     """Map fields outside runPolicy of kubeflow.org/v1 and v1alpha2 (mpi-operator v0.2, v1 types)."""
     for name in ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"):
         node = spec[name]
@@ -98,7 +98,7 @@ def _older(spec: Node, settings: dict[str, Setting]) -> None:
             node.dropped("the pods of a run end with it")
         elif (number := node.number()) is not None:
             settings.setdefault(
-                "timeout" if name == "activeDeadlineSeconds" else "retries", Setting(number, node)
+                "timeout" if name == "activeDeadlineSeconds" else "retries", SourceSetting(number, node)
             )
     spec["mainContainer"].dropped("the first container trains")
-    suspend(spec["suspend"])
+    account_for_suspend(spec["suspend"])

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from gangplan.imports.draft import Draft
-from gangplan.imports.pods import MountOf, VolumeOf
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.pods import SourceMount, SourceVolume
 
 # Kubernetes requires a capacity, which NFS ignores (k8s.io/api/core/v1 PersistentVolumeSpec).
 SIZE = "1Ti"
 
 
-def map_nfs(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+def map_nfs(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     """Map a folder to `persistentVolumes` of the team on each cluster, and to a claim that its runs mount."""
     source = volume.node["nfs"]
     server, folder = source["server"].text(), source["path"].text()
-    name = _name(draft, volume.name, server, folder)
+    name = _choose_nfs_volume_name(draft, volume.name, server, folder)
     if not server or not folder.startswith("/") or not name:
         why = "the folder of an NFS server needs a server, a path and a name that a claim can have"
         draft.ask(volume.node, why, "Correct the source.")
@@ -42,7 +42,7 @@ def map_nfs(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
         node.mapped(f"data.{name}")
 
 
-def _name(draft: Draft, volume: str, server: str, folder: str) -> str:
+def _choose_nfs_volume_name(draft: SpecDraft, volume: str, server: str, folder: str) -> str:
     """Return the name of the team's volume for this folder; else a name from the source that no claim has."""
     for spec in draft.home.clusters.values():
         for name, one in spec.teams[draft.home.team].persistent_volumes.items():

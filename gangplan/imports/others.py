@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gangplan.imports.kinds import KINDS, Kind
-from gangplan.imports.sources import objects_of
+from gangplan.imports.kinds import SOURCE_KINDS, SourceKind
+from gangplan.imports.sources import read_source_objects
 
 # Kinds of jobs that cannot be runs, and what to do instead.
 _ELSEWHERE = {
@@ -20,22 +20,24 @@ _ELSEWHERE = {
 }
 
 
-def none_of(kind: Kind, files: Sequence[Path]) -> tuple[str, str]:
+def describe_missing_kind(kind: SourceKind, files: Sequence[Path]) -> tuple[str, str]:
     """Return the message and help for files without a source of a kind; they name other jobs in the files."""
     message, help = f"there is no {kind.label} in it", "Name another kind, or other files."
     if kind.finder is not None:
         return message, help
-    sources, _ = objects_of(files, lambda value: "kind" in value, {})
+    sources, _ = read_source_objects(files, lambda value: "kind" in value, {})
     for source in sources:
         value: Any = source.value
         name, version = str(value.get("kind")), str(value.get("apiVersion"))
         told = f"{message}, but a {name} of {version}"
-        readers = [other.name for other in KINDS.values() if other.finder is None and other.takes(value)]
+        readers = [
+            other.name for other in SOURCE_KINDS.values() if other.finder is None and other.takes(value)
+        ]
         if readers:
             return told, f"Write gangplan import {readers[0]}."
         if name in _ELSEWHERE:
             return told, _ELSEWHERE[name]
-        same = next((other for other in KINDS.values() if other.label == name), None)
+        same = next((other for other in SOURCE_KINDS.values() if other.label == name), None)
         if same is not None:
             return told, f"gangplan reads no {name} of that API; docs/import.md says which."
     return message, help

@@ -8,12 +8,12 @@ from typing import Any
 
 from gangplan.component.target import Target, TargetError, parse_target
 from gangplan.findings import Finding, Location
-from gangplan.imports.merge import Operation, UnclearMergeError, operations
-from gangplan.objects import Body, scalar
+from gangplan.imports.merge import JsonPatchOperation, UnclearMergeError, convert_to_operations
+from gangplan.objects import Body, format_scalar
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_PATCH, IMPORT_SOURCE
-from gangplan.source import Document, load_several
-from gangplan.starter.values import flow
+from gangplan.source import Document, load_all_documents
+from gangplan.starter.values import format_flow_yaml
 
 _JOB, _RUN = "gangplan.dev/job", "gangplan.dev/run"
 _KUSTOMIZATIONS = ("Kustomization", "Component")
@@ -40,13 +40,13 @@ class ConvertedPatch:
     """An entry of `patches` of the cluster's kustomization, and its source."""
 
     target: dict[str, str]
-    operations: tuple[Operation, ...]
+    operations: tuple[JsonPatchOperation, ...]
     source: MergePatch
 
     def text(self) -> str:
         """Return the entry as YAML."""
-        lines = [f"- target: {flow(self.target)}", "  patch: |-"]
-        lines += [f"    - {flow(one)}" for one in self.operations]
+        lines = [f"- target: {format_flow_yaml(self.target)}", "  patch: |-"]
+        lines += [f"    - {format_flow_yaml(one)}" for one in self.operations]
         return "".join(f"{line}\n" for line in lines)
 
 
@@ -58,11 +58,11 @@ def read_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list[Finding]
     for path in files:
         if path.resolve() in named:
             continue
-        documents, wrong = _documents(path)
+        documents, wrong = _load_patch_documents(path)
         findings += wrong
         for document in documents:
             if document.value.get("kind") in _KUSTOMIZATIONS or "patchesStrategicMerge" in document.value:
-                for one, problem in _of_kustomization(document, path.parent, named):
+                for one, problem in _read_kustomization_patches(document, path.parent, named):
                     found += [one] if one else []
                     findings += [problem] if problem else []
             elif "kind" in document.value:
@@ -70,7 +70,7 @@ def read_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list[Finding]
     return found, findings
 
 
-def _documents(path: Path) -> tuple[list[Document], list[Finding]]:
+def _load_patch_documents(path: Path) -> tuple[list[Document], list[Finding]]:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -80,16 +80,18 @@ def _documents(path: Path) -> tuple[list[Document], list[Finding]]:
                 IMPORT_SOURCE, where, f"it cannot be read: {error.strerror}", "Name a file that is there."
             )
         ]
-    documents, findings = load_several(data, path.as_posix())
+    documents, findings = load_all_documents(data, path.as_posix())
     return [one for one in documents if isinstance(one.value, dict)], findings
 
 
-def _of_kustomization(
+def _read_kustomization_patches(
     document: Document, folder: Path, named: set[Path]
 ) -> Iterator[tuple[MergePatch | None, Finding | None]]:
     """Yield the patches of a kustomization: inline texts, and files that it names."""
     entries = [
-        ((key, at), one) for key in ("patches", "patchesStrategicMerge") for at, one in _listed(document, key)
+        ((key, at), one)
+        for key in ("patches", "patchesStrategicMerge")
+        for at, one in _list_kustomization_entries(document, key)
     ]
     for way, entry in entries:
         is_entry = isinstance(entry, dict)
@@ -100,10 +102,10 @@ def _of_kustomization(
         if inline is None and isinstance(text, str) and is_entry:
             inline = text
         if inline is not None:
-            documents, findings = load_several(inline.encode(), where.file)
+            documents, findings = load_all_documents(inline.encode(), where.file)
         elif isinstance(file, str):
             named.add((folder / file).resolve())
-            documents, findings = _documents(folder / file)
+            documents, findings = _load_patch_documents(folder / file)
         else:
             continue
         yield from ((None, one) for one in findings)
@@ -113,12 +115,12 @@ def _of_kustomization(
                 yield MergePatch(one.value, place, target if isinstance(target, dict) else None), None
 
 
-def _listed(document: Document, key: str) -> Iterator[tuple[int, Any]]:
+def _list_kustomization_entries(document: Document, key: str) -> Iterator[tuple[int, Any]]:
     value = document.value.get(key)
     return enumerate(value) if isinstance(value, list) else iter(())
 
 
-def converted(
+def convert_patches(
     patches: Sequence[MergePatch], objects: Sequence[Body], cluster: str
 ) -> tuple[list[ConvertedPatch], list[Finding]]:
     """Convert patches to fit rendered objects; report those that cannot be converted."""
@@ -126,7 +128,7 @@ def converted(
     findings: list[Finding] = []
     for patch in patches:
         try:
-            matching = _matching(patch, objects)
+            matching = _select_patched_objects(patch, objects)
         except TargetError as error:
             findings.append(Finding(IMPORT_PATCH, patch.where, f"its target: {error}", "Correct the target."))
             continue
@@ -142,7 +144,7 @@ def converted(
             )
             continue
         try:
-            found += _of(patch, matching)
+            found += _convert_patch_for_objects(patch, matching)
         except UnclearMergeError as error:
             findings.append(
                 Finding(
@@ -155,7 +157,7 @@ def converted(
     return found, findings
 
 
-def _matching(patch: MergePatch, objects: Sequence[Body]) -> list[Body]:
+def _select_patched_objects(patch: MergePatch, objects: Sequence[Body]) -> list[Body]:
     """Return the objects that a patch selects: by its target, else by kind and name.
 
     The name of a job selects its runs.
@@ -175,22 +177,22 @@ def _matching(patch: MergePatch, objects: Sequence[Body]) -> list[Body]:
     ]
 
 
-def _of(patch: MergePatch, matching: Sequence[Body]) -> Iterator[ConvertedPatch]:
+def _convert_patch_for_objects(patch: MergePatch, matching: Sequence[Body]) -> Iterator[ConvertedPatch]:
     """Yield one entry if the operations are the same for all objects, else one for each job or object."""
-    each = [(one, tuple(operations(one, patch.value))) for one in matching]
+    each = [(one, tuple(convert_to_operations(one, patch.value))) for one in matching]
     each = [(one, made) for one, made in each if made]
     if patch.target is not None and len({repr(made) for _, made in each}) == 1 and len(each) == len(matching):
         yield ConvertedPatch({key: str(value) for key, value in patch.target.items()}, each[0][1], patch)
         return
     told: set[str] = set()
     for body, made in each:
-        target = _target(body)
+        target = _build_patch_target(body)
         if repr((target, made)) not in told:
             told.add(repr((target, made)))
             yield ConvertedPatch(target, made, patch)
 
 
-def _target(body: Body) -> dict[str, str]:
+def _build_patch_target(body: Body) -> dict[str, str]:
     labels = body["metadata"].get("labels", {})
     kind = {"kind": str(body["kind"])}
     if _JOB in labels and _RUN in labels:
@@ -201,7 +203,7 @@ def _target(body: Body) -> dict[str, str]:
     return target
 
 
-def kustomization(before: str | None, patches: Sequence[ConvertedPatch]) -> str | None:
+def append_patches(before: str | None, patches: Sequence[ConvertedPatch]) -> str | None:
     """Return the cluster's kustomization with the patches after its own.
 
     Return None if they cannot be appended to the file as it is written.
@@ -209,25 +211,28 @@ def kustomization(before: str | None, patches: Sequence[ConvertedPatch]) -> str 
     added = "".join(one.text() for one in patches)
     if before is None:
         return f"apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n{added}"
-    documents, _ = load_several(before.encode(), "kustomization.yaml")
+    documents, _ = load_all_documents(before.encode(), "kustomization.yaml")
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         return None
     value = documents[0].value
     text = before if before.endswith("\n") else f"{before}\n"
-    lead = _lead(documents[0], text)
+    lead = _find_patches_indentation(documents[0], text)
     block = "".join(f"{lead}{line}\n" if line else "\n" for line in added.splitlines())
-    after = f"{text}{block}" if value.get("patches") else f"{text}{scalar('patches')}:\n{added}"
-    again, findings = load_several(after.encode(), "kustomization.yaml")
-    wanted = [*(value.get("patches") or []), *(_entry(one) for one in patches)]
+    after = f"{text}{block}" if value.get("patches") else f"{text}{format_scalar('patches')}:\n{added}"
+    again, findings = load_all_documents(after.encode(), "kustomization.yaml")
+    wanted = [*(value.get("patches") or []), *(_build_patch_entry(one) for one in patches)]
     is_right = not findings and len(again) == 1 and again[0].value == {**value, "patches": wanted}
     return after if is_right else None
 
 
-def _entry(one: ConvertedPatch) -> dict[str, Any]:
-    return {"target": one.target, "patch": "\n".join(f"- {flow(each)}" for each in one.operations)}
+def _build_patch_entry(one: ConvertedPatch) -> dict[str, Any]:
+    return {
+        "target": one.target,
+        "patch": "\n".join(f"- {format_flow_yaml(each)}" for each in one.operations),
+    }
 
 
-def _lead(document: Document, text: str) -> str:
+def _find_patches_indentation(document: Document, text: str) -> str:
     """Return the indentation of the entries of `patches`."""
     if not document.value.get("patches"):
         return ""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.imports.account import Node
-from gangplan.imports.draft import Draft
-from gangplan.imports.pods import PodOf
-from gangplan.imports.workload import Role
+from gangplan.imports.account import SourceNode
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.pods import SourcePod
+from gangplan.imports.workload import PodRole
 from gangplan.spec.machines import GPU_MODELS, INSTANCES
 from gangplan.spec.nodes import NodePool
 
@@ -34,7 +34,7 @@ _CAPACITY = {
 _OS = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 
 
-def map_placement(draft: Draft, pod: PodOf) -> None:
+def map_placement(draft: SpecDraft, pod: SourcePod) -> None:
     """Choose the pool of the run, from the source's constraints on nodes."""
     left = {}
     for part in (pod.node, *pod.more):
@@ -46,17 +46,17 @@ def map_placement(draft: Draft, pod: PodOf) -> None:
                 draft.put("placement.capacity", _CAPACITY[key, value], node)
             else:
                 left[key] = node
-        _tolerations(draft, part["tolerations"])
-        _apart(draft, part["affinity"]["podAntiAffinity"])
+        _account_for_tolerations(draft, part["tolerations"])
+        _map_pod_anti_affinity(draft, part["affinity"]["podAntiAffinity"])
         part["affinity"]["podAntiAffinity"].asked("placement.spread: spread puts workers on many nodes")
         part["affinity"]["podAffinity"].asked("placement.topology keeps workers close together")
         part["affinity"].asked("pools and placement decide which nodes a run may use")
         part["topologySpreadConstraints"].asked("placement.spread decides how workers spread over nodes")
     if left:
-        _pool(draft, left)
+        _choose_pool_by_labels(draft, left)
 
 
-def _apart(draft: Draft, node: Node) -> None:
+def _map_pod_anti_affinity(draft: SpecDraft, node: SourceNode) -> None:
     """Map pods that avoid each other's nodes to `placement.spread`."""
     terms = [
         *node["requiredDuringSchedulingIgnoredDuringExecution"].items(),
@@ -66,28 +66,28 @@ def _apart(draft: Draft, node: Node) -> None:
         draft.put("placement.spread", "spread", node)
 
 
-def _pool(draft: Draft, left: dict[str, Node]) -> None:
+def _choose_pool_by_labels(draft: SpecDraft, left: dict[str, SourceNode]) -> None:
     """Choose the pool that has these labels; else the model of its GPUs."""
     pools = {name: pool for one in draft.home.clusters.values() for name, pool in one.node_pools.items()}
     wanted = {key: node.text() for key, node in left.items()}
-    fitting = [name for name, pool in pools.items() if _has(pool, wanted)]
+    fitting = [name for name, pool in pools.items() if _matches_pool_labels(pool, wanted)]
     if len(fitting) == 1:
         for node in left.values():
             draft.put("placement.nodePool", fitting[0], node)
         return
     for key, node in left.items():
-        model = _model(key, node.text())
+        model = _find_gpu_model_in_label(key, node.text())
         if model and any(pool.gpu and pool.gpu.model == model for pool in pools.values()):
             draft.put("gpu.model", model, node)
         else:
             node.asked(f"no pool of the team's clusters is labelled {key}: {node.text()}")
 
 
-def _has(pool: NodePool, wanted: dict[str, str]) -> bool:
+def _matches_pool_labels(pool: NodePool, wanted: dict[str, str]) -> bool:
     return all(pool.labels.get(key) == value for key, value in wanted.items())
 
 
-def _model(key: str, value: str) -> str:
+def _find_gpu_model_in_label(key: str, value: str) -> str:
     if key in _MACHINE:
         machine = INSTANCES.get(value.lower())
         return machine.model if machine else ""
@@ -97,7 +97,7 @@ def _model(key: str, value: str) -> str:
     return ""
 
 
-def _tolerations(draft: Draft, tolerations: Node) -> None:
+def _account_for_tolerations(draft: SpecDraft, tolerations: SourceNode) -> None:
     """Account for tolerations: pods of a run tolerate the taints of their pool, and no others."""
     taints = {
         taint.key
@@ -113,7 +113,7 @@ def _tolerations(draft: Draft, tolerations: Node) -> None:
             node.dropped("a run tolerates the taints that its pool states, and no others")
 
 
-def placed_aside(draft: Draft, role: Role) -> None:
+def account_for_placement(draft: SpecDraft, role: PodRole) -> None:
     """Account for the placement of other pods: launchers go anywhere, all others with the workers."""
     node, workers = role.pod.node, draft.work.workers.pod.node
     if role is draft.work.launcher:

@@ -5,44 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gangplan.imports.account import Node
-from gangplan.imports.amounts import memory_value
-from gangplan.imports.draft import Draft
-from gangplan.imports.fabric import ASKED, Wanted, fabric_of, networks_of
-from gangplan.imports.pools import has_room, new_pool
-from gangplan.model.quantity import Quantity, parse
-from gangplan.resolve.fabric_presets import whole
+from gangplan.imports.account import SourceNode
+from gangplan.imports.amounts import convert_memory
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.fabric import NODE_ACCESS_QUESTION, NodeAccess, find_fabric, list_networks
+from gangplan.imports.pools import has_worker_room, suggest_pool
+from gangplan.model.quantity import Quantity, parse_quantity
+from gangplan.resolve.fabric_presets import complete_fabric
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.fabrics import Fabric
-from gangplan.spec.nodes import NodePool, by_resource, field_of
+from gangplan.spec.nodes import NodePool, find_resource_field, key_by_resource
 
 # A placeholder for a day that a person has to choose; it is invalid, so that a file with it is refused.
 OPEN_DAY = "YYYY-MM-DD"
 
 
-def map_platform(draft: Draft) -> None:
+def map_platform(draft: SpecDraft) -> None:
     """Map devices, disk and huge pages to pools that must offer them, then the fabric; ask about the rest."""
-    made = {name: found for name, one in draft.home.clusters.items() if (found := new_pool(draft, name, one))}
+    made = {
+        name: found for name, one in draft.home.clusters.items() if (found := suggest_pool(draft, name, one))
+    }
     chosen = made | {
         name: found
         for name, one in draft.home.clusters.items()
-        if name not in made and (found := _pool(draft, one))
+        if name not in made and (found := _choose_run_pool(draft, one))
     }
-    _pinned(draft, made)
+    _pin_spec_to_new_pool(draft, made)
     for cluster, (name, pool) in chosen.items():
-        _offered(draft, cluster, name, pool)
-    _rdma(draft, chosen)
-    _fabric(draft, chosen)
+        _suggest_offered_resources(draft, cluster, name, pool)
+    _map_rdma_devices(draft, chosen)
+    _map_node_access_to_fabric(draft, chosen)
 
 
-def _pinned(draft: Draft, made: Mapping[str, tuple[str, NodePool]]) -> None:
+def _pin_spec_to_new_pool(draft: SpecDraft, made: Mapping[str, tuple[str, NodePool]]) -> None:
     """Name the new pool in the spec: Kueue fills pools in order, and an earlier one has quota but no room."""
     names = {name for name, _ in made.values()}
     if len(names) == 1 and made.keys() == draft.home.clusters.keys():
         draft.put("placement.nodePool", names.pop())
 
 
-def _pool(draft: Draft, cluster: Cluster) -> tuple[str, NodePool] | None:
+def _choose_run_pool(draft: SpecDraft, cluster: Cluster) -> tuple[str, NodePool] | None:
     """Return the pool for the run: the one that it names, else the best fit with enough GPUs.
 
     Without GPUs, pools without GPUs are preferred.
@@ -56,11 +58,14 @@ def _pool(draft: Draft, cluster: Cluster) -> tuple[str, NodePool] | None:
         for name, pool in pools.items()
         if (pool.gpu is not None and pool.gpu.count >= gpus and model in (None, pool.gpu.model)) or not gpus
     ]
-    wanted, uses_fabric = _others(draft.values), bool(draft.rdma) or Wanted.of(draft).is_of_fabric
+    wanted, uses_fabric = (
+        _list_other_worker_resources(draft.values),
+        bool(draft.rdma) or NodeAccess.of(draft).is_of_fabric,
+    )
     ranked = sorted(
         fitting,
         key=lambda one: (
-            not has_room(draft, one[1]),
+            not has_worker_room(draft, one[1]),
             uses_fabric and not (one[1].fabric or one[1].rails),
             bool(set(wanted) - set(one[1].offered)),
             not gpus and one[1].gpu is not None,
@@ -71,30 +76,30 @@ def _pool(draft: Draft, cluster: Cluster) -> tuple[str, NodePool] | None:
     return ranked[0] if ranked else None
 
 
-def _others(values: Mapping[str, Any]) -> dict[str, Quantity]:
+def _list_other_worker_resources(values: Mapping[str, Any]) -> dict[str, Quantity]:
     """Return disk, huge pages and devices of a worker, by resource."""
     scratch = values.get("scratch")
-    disk = parse(values["disk"]).value() if "disk" in values else 0
+    disk = parse_quantity(values["disk"]).value() if "disk" in values else 0
     if isinstance(scratch, dict) and scratch.get("medium") == "disk":
-        disk += parse(scratch["size"]).value()
-    pages = {size: parse(amount) for size, amount in values.get("hugePages", {}).items()}
-    return by_resource(parse(str(disk)) if disk else None, pages, values.get("devices", {}))
+        disk += parse_quantity(scratch["size"]).value()
+    pages = {size: parse_quantity(amount) for size, amount in values.get("hugePages", {}).items()}
+    return key_by_resource(parse_quantity(str(disk)) if disk else None, pages, values.get("devices", {}))
 
 
-def _share(draft: Draft, pool: NodePool) -> int:
+def _count_workers_per_node(draft: SpecDraft, pool: NodePool) -> int:
     """Return how many workers fit on a node, by its GPUs."""
     gpus = draft.values.get("gpus", 0)
     return max(1, pool.gpu.count // gpus) if gpus and pool.gpu else 1
 
 
-def _offered(draft: Draft, cluster: str, name: str, pool: NodePool) -> None:
+def _suggest_offered_resources(draft: SpecDraft, cluster: str, name: str, pool: NodePool) -> None:
     """Suggest resources that workers need for a pool that states none of them, and ask about the amounts."""
-    for resource, amount in _others(draft.values).items():
+    for resource, amount in _list_other_worker_resources(draft.values).items():
         if resource in pool.offered:
             continue
-        path = ("nodePools", name, *field_of(resource))
-        needed = amount.value() * _share(draft, pool)
-        value: Any = needed if path[2] == "devices" else memory_value(str(needed))
+        path = ("nodePools", name, *find_resource_field(resource))
+        needed = amount.value() * _count_workers_per_node(draft, pool)
+        value: Any = needed if path[2] == "devices" else convert_memory(str(needed))
         file = f"overlays/{cluster}/cluster.yaml"
         node = draft.origins.get(path[2]) or draft.origins.get("scratch")
         draft.suggest(file, path, value, f"workers need {resource}", node)
@@ -105,24 +110,27 @@ def _offered(draft: Draft, cluster: str, name: str, pool: NodePool) -> None:
         )
 
 
-def _rdma(draft: Draft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
+def _map_rdma_devices(draft: SpecDraft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
     """Map RDMA devices: as many as the source requests, if a pool has them or can be extended."""
     for number, (resource, (count, nodes)) in enumerate(draft.rdma.items()):
         pools = [pool for one in draft.home.clusters.values() for pool in one.node_pools.values()]
         has = any(rail.resource == resource for pool in pools for rail in pool.rails)
         free = {name: one for name, one in chosen.items() if not one[1].rails and not has}
         if number or not (has or free) or not count:
-            _without(draft, resource, count, nodes, number > 0)
+            _ask_about_missing_rdma(draft, resource, count, nodes, number > 0)
             continue
         for node in nodes:
             draft.put("network.rdma", count, node)
-        networks, places = networks_of(draft)
+        networks, places = list_networks(draft)
         attached = any(rail.networks for pool in pools for rail in pool.rails)
         for node in places if free or attached else ():
             node.mapped("nodePools.rdma.network")
         for cluster, (name, pool) in free.items():
             file, path = f"overlays/{cluster}/cluster.yaml", ("nodePools", name, "rdma")
-            value: dict[str, Any] = {"resource": resource, "count": min(count * _share(draft, pool), 1000)}
+            value: dict[str, Any] = {
+                "resource": resource,
+                "count": min(count * _count_workers_per_node(draft, pool), 1000),
+            }
             if networks:
                 value["network"] = networks[0] if len(networks) == 1 else networks
             draft.suggest(file, path, value, f"workers need {resource}", nodes[0])
@@ -133,7 +141,9 @@ def _rdma(draft: Draft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
             )
 
 
-def _without(draft: Draft, resource: str, count: int | None, nodes: list[Node], is_second: bool) -> None:
+def _ask_about_missing_rdma(
+    draft: SpecDraft, resource: str, count: int | None, nodes: list[SourceNode], is_second: bool
+) -> None:
     if is_second:
         for node in nodes:
             node.asked(
@@ -149,19 +159,21 @@ def _without(draft: Draft, resource: str, count: int | None, nodes: list[Node], 
     )
 
 
-def _fabric(draft: Draft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
+def _map_node_access_to_fabric(draft: SpecDraft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
     """Map access to nodes, other than devices, to the pool's fabric or to one that the cluster must gain."""
-    wanted = Wanted.of(draft)
+    wanted = NodeAccess.of(draft)
     is_given = False
     for cluster, (name, pool) in chosen.items():
         spec = draft.home.clusters[cluster]
         stated = spec.fabrics.get(pool.fabric) if pool.fabric else None
         if stated is not None:
-            is_given |= _given(draft, wanted, whole(stated), pool.fabric or "")
+            is_given |= _mark_access_given_by_fabric(
+                draft, wanted, complete_fabric(stated), pool.fabric or ""
+            )
             continue
-        found = fabric_of(draft, wanted, spec, pool)
+        found = find_fabric(draft, wanted, spec, pool)
         if found is None:
-            _raise_level(draft, wanted, cluster)
+            _suggest_pod_security_level(draft, wanted, cluster)
             continue
         label, value = found
         try:
@@ -175,13 +187,13 @@ def _fabric(draft: Draft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
         draft.suggest(
             file, ("nodePools", name, "fabric"), label, "the pods use the fabric of their nodes", wanted.place
         )
-        is_given |= _given(draft, wanted, whole(made), label)
+        is_given |= _mark_access_given_by_fabric(draft, wanted, complete_fabric(made), label)
     if is_given and "rdma" not in draft.values.get("network", {}):
         draft.put("network.rdma", "required")
-    _left(draft, wanted)
+    _ask_about_node_access(draft, wanted)
 
 
-def _raise_level(draft: Draft, wanted: Wanted, cluster: str) -> None:
+def _suggest_pod_security_level(draft: SpecDraft, wanted: NodeAccess, cluster: str) -> None:
     """Suggest the level that the namespace needs for a fabric; a person has to choose until when it applies.
 
     Host namespaces, folders of the node, privileged containers and capabilities of a fabric are beyond
@@ -192,7 +204,7 @@ def _raise_level(draft: Draft, wanted: Wanted, cluster: str) -> None:
     access += [one.node for one in wanted.drivers]
     if (grant and grant.level == "privileged") or not access or not (draft.rdma or wanted.is_of_fabric):
         return
-    shown = ", ".join(dict.fromkeys(_shown(access, wanted)))
+    shown = ", ".join(dict.fromkeys(_describe_node_access(access, wanted)))
     reason = f"Pods use the fabric of their nodes: {shown}."[:512]
     value = {"level": "privileged", "reason": reason, "until": OPEN_DAY}
     file, path = f"overlays/{cluster}/cluster.yaml", ("teams", draft.home.team, "podSecurity")
@@ -205,7 +217,7 @@ def _raise_level(draft: Draft, wanted: Wanted, cluster: str) -> None:
     )
 
 
-def _given(draft: Draft, wanted: Wanted, fabric: Fabric, name: str) -> bool:
+def _mark_access_given_by_fabric(draft: SpecDraft, wanted: NodeAccess, fabric: Fabric, name: str) -> bool:
     """Mark what a fabric gives; return whether it gives anything that the source has."""
     nodes = list(wanted.given_by(fabric))
     for node in nodes:
@@ -214,23 +226,23 @@ def _given(draft: Draft, wanted: Wanted, fabric: Fabric, name: str) -> bool:
     return bool(nodes)
 
 
-def _left(draft: Draft, wanted: Wanted) -> None:
+def _ask_about_node_access(draft: SpecDraft, wanted: NodeAccess) -> None:
     """Ask about what no fabric gives, once for all pods."""
     left = [node for node in wanted.nodes() if not _is_mapped(node)]
     for node in left:
-        node.account.mark(node.path, "asked", "", ASKED)
-    shown = ", ".join(dict.fromkeys(_shown(left, wanted)))
+        node.account.mark(node.path, "asked", "", NODE_ACCESS_QUESTION)
+    shown = ", ".join(dict.fromkeys(_describe_node_access(left, wanted)))
     if not shown:
         return
     draft.wonder(
         left[0],
-        f"the pods have {shown}; {ASKED}",
+        f"the pods have {shown}; {NODE_ACCESS_QUESTION}",
         "Where a fabric or a driver needs it, the platform states it: fabrics.NAME, nodePools.X.fabric and teams.X.podSecurity"
         " (docs/fabrics.md); data belongs on a claim.",
     )
 
 
-def _shown(left: list[Node], wanted: Wanted) -> Iterator[str]:
+def _describe_node_access(left: list[SourceNode], wanted: NodeAccess) -> Iterator[str]:
     capabilities = {node.path for node in wanted.capabilities}
     paths = {mount.node.path: mount for mount in wanted.paths}
     for node in left:
@@ -242,6 +254,6 @@ def _shown(left: list[Node], wanted: Wanted) -> Iterator[str]:
             yield str(node.path[-1])
 
 
-def _is_mapped(node: Node) -> bool:
+def _is_mapped(node: SourceNode) -> bool:
     entries = (one for one in node.account.entries() if one.path[: len(node.path)] == node.path)
     return any(one.state == "mapped" and one.to.startswith(("fabrics.", "nodePools.")) for one in entries)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import posixpath
 from typing import Any
 
-from gangplan.imports.account import Node
-from gangplan.imports.draft import Draft, offers
-from gangplan.imports.environment import list_in_team
-from gangplan.imports.fabric import OF_GKE
-from gangplan.imports.pods import ContainerOf, is_own_start
-from gangplan.imports.workload import Role, Setting
+from gangplan.imports.account import SourceNode
+from gangplan.imports.draft import SpecDraft, has_file_field
+from gangplan.imports.environment import suggest_team_reference
+from gangplan.imports.fabric import GKE_FABRIC_PREFIXES
+from gangplan.imports.pods import SourceContainer, is_own_start
+from gangplan.imports.workload import PodRole, SourceSetting
 from gangplan.model.pods import GRACE_MARGIN_S
 from gangplan.model.profiles import DEFAULT_GRACE_S
-from gangplan.spec.fabrics import NETWORKS
+from gangplan.spec.fabrics import NETWORKS_ANNOTATION
 
 _SERVICE_ACCOUNT = "training"
 # Fields of a pod or a container by what becomes of them; first, those with a value that a run has anyway.
@@ -68,27 +68,27 @@ _ASKED = {
 }
 
 
-def map_pod_fields(draft: Draft, role: Role) -> None:
+def map_pod_fields(draft: SpecDraft, role: PodRole) -> None:
     """Map every field of a pod that no other part of the mapping has taken."""
     pod = role.pod
     parts = (pod.node, *pod.more)
     for part in parts:
-        _accounts(draft, part)
-        _security(draft, part["securityContext"])
-        _grace(draft, part["terminationGracePeriodSeconds"], _is_rendered(pod.main))
+        _map_pod_account_fields(draft, part)
+        _map_security_context(draft, part["securityContext"])
+        _map_grace_period(draft, part["terminationGracePeriodSeconds"], _is_rendered(pod.main))
         deadline = part["activeDeadlineSeconds"]
         if (seconds := deadline.number()) is not None:
-            draft.work.settings.setdefault("timeout", Setting(seconds, deadline))
-    _security(draft, pod.main.node["securityContext"])
-    _workdir(draft, pod.main)
+            draft.work.settings.setdefault("timeout", SourceSetting(seconds, deadline))
+    _map_security_context(draft, pod.main.node["securityContext"])
+    _map_working_directory(draft, pod.main)
     for node in (*parts, pod.main.node):
         for name, field in node.fields():
-            _general(name, field)
+            _map_remaining_pod_field(name, field)
     if pod.metadata:
-        _metadata(draft, pod.metadata)
+        _account_for_pod_metadata(draft, pod.metadata)
 
 
-def _general(name: str, field: Node) -> None:
+def _map_remaining_pod_field(name: str, field: SourceNode) -> None:
     values, why = _SAME.get(name, ((), ""))
     if any(field.value == value and type(field.value) is type(value) for value in values):
         field.same(why)
@@ -98,7 +98,7 @@ def _general(name: str, field: Node) -> None:
         field.asked(_ASKED[name])
 
 
-def _accounts(draft: Draft, pod: Node) -> None:
+def _map_pod_account_fields(draft: SpecDraft, pod: SourceNode) -> None:
     for node in (pod["serviceAccountName"], pod["serviceAccount"]):
         if node.text() in ("default", _SERVICE_ACCOUNT):
             node.same("runs use the team's service account, without a token")
@@ -110,11 +110,11 @@ def _accounts(draft: Draft, pod: Node) -> None:
             draft.ask(
                 node,
                 f"runs use the team's service account {_SERVICE_ACCOUNT}, not {node.text()}",
-                _identity(),
+                _describe_cloud_identity_help(),
             )
     for node in pod["imagePullSecrets"].items():
         node.mapped("pullSecrets")
-        list_in_team(draft, "pullSecrets", node["name"].text(), node)
+        suggest_team_reference(draft, "pullSecrets", node["name"].text(), node)
     name = pod["priorityClassName"].text()
     if level := next(
         (one for one in ("low", "normal", "high", "critical") if one in name.lower().split("-")), ""
@@ -122,15 +122,15 @@ def _accounts(draft: Draft, pod: Node) -> None:
         draft.put("priority", level, pod["priorityClassName"])
 
 
-def _identity() -> str:
+def _describe_cloud_identity_help() -> str:
     from gangplan.spec.team import Team
 
-    if offers("identity", Team):
+    if has_file_field("identity", Team):
         return "Rights at a cloud: identity: in team.yaml."
     return "Rights at a cloud: give them to that one."
 
 
-def _security(draft: Draft, context: Node) -> None:
+def _map_security_context(draft: SpecDraft, context: SourceNode) -> None:
     """Map the user of the program; for runs, the image's entry in the catalog sets it."""
     for name, node in context.fields():
         value = node.value
@@ -163,12 +163,12 @@ def _security(draft: Draft, context: Node) -> None:
             node.asked("security settings of runs are the platform's")
 
 
-def _is_rendered(container: ContainerOf) -> bool:
+def _is_rendered(container: SourceContainer) -> bool:
     """Return whether gangplan rendered a container: its command is the launch script."""
     return is_own_start(container.node["command"].texts())
 
 
-def _grace(draft: Draft, node: Node, is_rendered: bool) -> None:
+def _map_grace_period(draft: SpecDraft, node: SourceNode, is_rendered: bool) -> None:
     seconds = node.number()
     if seconds is None:
         return
@@ -183,7 +183,7 @@ def _grace(draft: Draft, node: Node, is_rendered: bool) -> None:
         node.dropped("the grace period of a run is from 30s to 1h; omitted it is 2m")
 
 
-def _workdir(draft: Draft, container: ContainerOf) -> None:
+def _map_working_directory(draft: SpecDraft, container: SourceContainer) -> None:
     node = container.node["workingDir"]
     if not node:
         return
@@ -194,20 +194,24 @@ def _workdir(draft: Draft, container: ContainerOf) -> None:
         draft.ask(node, f"a run cannot start in '{container.workdir}'", "Write workdir: with a full path.")
 
 
-def _metadata(draft: Draft, metadata: Node) -> None:
+def _account_for_pod_metadata(draft: SpecDraft, metadata: SourceNode) -> None:
     for _, node in metadata["labels"].fields():
         node.dropped("labels of pods belong to the controllers; labels: in the spec adds more")
     for key, node in metadata["annotations"].fields():
         if key == "sidecar.istio.io/inject" and node.text() == "false":
             node.same("runs have no sidecars of a mesh")
-        elif key != NETWORKS and not key.startswith(OF_GKE) and not _topology(draft, key, node):
+        elif (
+            key != NETWORKS_ANNOTATION
+            and not key.startswith(GKE_FABRIC_PREFIXES)
+            and not _map_topology_annotation(draft, key, node)
+        ):
             node.asked("annotations of pods are the platform's to add, by a patch")
     for key, node in metadata.fields():
         if key != "annotations":
             node.dropped("Trainer names the pods of a run")
 
 
-def _topology(draft: Draft, key: str, node: Node) -> bool:
+def _map_topology_annotation(draft: SpecDraft, key: str, node: SourceNode) -> bool:
     """Map a topology request for Kueue to a level by name; return False without one.
 
     Source: kueue v0.19, docs/concepts/topology_aware_scheduling.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from gangplan.imports.draft import Draft
-from gangplan.imports.pods import EnvValue
-from gangplan.imports.workload import Role
-from gangplan.model.frameworks import NUMBER
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.pods import SourceVariable
+from gangplan.imports.workload import PodRole
+from gangplan.model.frameworks import COMPLETION_INDEX_FIELD
 
 _READ = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 # Labels with which controllers number their pods: the training operator v1, JobSet and Volcano.
@@ -27,7 +27,7 @@ _RUN = "metadata.labels['gangplan.dev/run']"
 _KEPT = ("batch.kubernetes.io/", "gangplan.dev/", "jobset.sigs.k8s.io/job-", "jobset.sigs.k8s.io/global-")
 
 
-def of_a_run(draft: Draft, role: Role, one: EnvValue) -> EnvValue | None:
+def convert_label_variable(draft: SpecDraft, role: PodRole, one: SourceVariable) -> SourceVariable | None:
     """Return the variable as pods of a run can have it; None if it became a question or a plain value."""
     found = _READ.fullmatch(one.reference) if one.source == "field" else None
     if found is None or found[2].startswith(_KEPT):
@@ -35,9 +35,9 @@ def of_a_run(draft: Draft, role: Role, one: EnvValue) -> EnvValue | None:
     key, own = found[2], role.pod.metadata
     trained = [other for other in draft.work.roles if other is not draft.work.launcher]
     if key in _INDEX and len(trained) == 1:
-        return _with(one, NUMBER)
+        return _convert_to_field_variable(one, COMPLETION_INDEX_FIELD)
     if key in _JOB:
-        return _with(one, _RUN)
+        return _convert_to_field_variable(one, _RUN)
     stated = own[found[1]][key] if own is not None else None
     if stated:
         draft.put(f"env/{one.name}", stated.text(), one.node)
@@ -50,5 +50,5 @@ def of_a_run(draft: Draft, role: Role, one: EnvValue) -> EnvValue | None:
     return None
 
 
-def _with(one: EnvValue, reference: str) -> EnvValue:
-    return EnvValue(one.name, one.node, None, "field", reference)
+def _convert_to_field_variable(one: SourceVariable, reference: str) -> SourceVariable:
+    return SourceVariable(one.name, one.node, None, "field", reference)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from gangplan.generators.scripts import SCRIPT_FILES, SCRIPTS_FOLDER, SCRIPTS_VOLUME
-from gangplan.imports.account import Node
-from gangplan.imports.made import Made
+from gangplan.imports.account import SourceNode
+from gangplan.imports.made import MadeNode
 from gangplan.records import dataclass
 
 # Kinds of volumes by their field, and the field that names what is mounted (core/v1, Kubernetes 1.34).
@@ -32,11 +32,11 @@ _EXPANSION = re.compile(r"\$(\$|\(([A-Za-z_][A-Za-z0-9_]*)\))")
 
 
 @dataclass(frozen=True, slots=True)
-class EnvValue:
+class SourceVariable:
     """A variable: its `value`, or `source` (`secret`, `configMap`, `field`, `resource`) and `reference`."""
 
     name: str
-    node: Node
+    node: SourceNode
     value: str | None = None
     source: str = ""
     reference: str = ""
@@ -47,29 +47,29 @@ class EnvValue:
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeOf:
+class SourceVolume:
     """A volume of a pod: its kind, as Kubernetes names the field, and what it refers to."""
 
     name: str
     kind: str
     reference: str
-    node: Node
+    node: SourceNode
 
 
 @dataclass(frozen=True, slots=True)
-class MountOf:
+class SourceMount:
     """A volume mounted in a container."""
 
     path: str
-    volume: VolumeOf | None
+    volume: SourceVolume | None
     name: str
     read_only: bool
     sub_path: str
-    node: Node
+    node: SourceNode
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerOf:
+class SourceContainer:
     """A container.
 
     `words` are its command and arguments; `has_entrypoint` is set if they are passed to the image's own
@@ -80,33 +80,33 @@ class ContainerOf:
     image: str
     words: tuple[str, ...]
     has_entrypoint: bool
-    env: tuple[EnvValue, ...]
+    env: tuple[SourceVariable, ...]
     resources: Mapping[str, str]
-    mounts: tuple[MountOf, ...]
+    mounts: tuple[SourceMount, ...]
     workdir: str
-    node: Node
-    resources_node: Node
+    node: SourceNode
+    resources_node: SourceNode
 
     @property
     def command(self) -> tuple[str, ...]:
         """Return the words as the program gets them; no kubelet expands those of a batch script."""
-        return self.words if isinstance(self.node, Made) else expanded(self.words, self.env)
+        return self.words if isinstance(self.node, MadeNode) else expand_variables(self.words, self.env)
 
 
 @dataclass(frozen=True, slots=True)
-class PodOf:
+class SourcePod:
     """A pod: the container that trains, init containers, sidecars, and nodes for the rest.
 
     `more` are further parts of its spec that are elsewhere, such as patches.
     """
 
-    main: ContainerOf
-    node: Node
-    setup: tuple[ContainerOf, ...] = ()
-    sidecars: tuple[ContainerOf, ...] = ()
-    volumes: tuple[VolumeOf, ...] = ()
-    metadata: Node | None = None
-    more: tuple[Node, ...] = ()
+    main: SourceContainer
+    node: SourceNode
+    setup: tuple[SourceContainer, ...] = ()
+    sidecars: tuple[SourceContainer, ...] = ()
+    volumes: tuple[SourceVolume, ...] = ()
+    metadata: SourceNode | None = None
+    more: tuple[SourceNode, ...] = ()
 
     @property
     def host_network(self) -> bool:
@@ -114,21 +114,21 @@ class PodOf:
         return self.node["hostNetwork"].value is True
 
 
-def pod_of(template: Node, main: str = "") -> PodOf | None:
+def read_pod_template(template: SourceNode, main: str = "") -> SourcePod | None:
     """Return the pod of a template (`metadata`, `spec`); None without a container.
 
     `main` names the container that trains; without one of that name, it is the first.
     """
     spec = template["spec"]
-    volumes = tuple(volume_of(one) for one in spec["volumes"].items() if not _holds_scripts(one))
+    volumes = tuple(read_volume(one) for one in spec["volumes"].items() if not _is_launch_script_volume(one))
     by_name = {one.name: one for one in volumes}
-    containers = [_container(one, by_name) for one in spec["containers"].items()]
+    containers = [_read_pod_container(one, by_name) for one in spec["containers"].items()]
     if not containers:
         return None
     chosen = next((one for one in containers if main and one.name == main), containers[0])
-    inits = [_container(one, by_name) for one in spec["initContainers"].items()]
+    inits = [_read_pod_container(one, by_name) for one in spec["initContainers"].items()]
     native = [one for one in inits if one.node["restartPolicy"].value == "Always"]
-    return PodOf(
+    return SourcePod(
         chosen,
         spec,
         tuple(one for one in inits if one not in native),
@@ -138,30 +138,30 @@ def pod_of(template: Node, main: str = "") -> PodOf | None:
     )
 
 
-def volume_of(node: Node) -> VolumeOf:
+def read_volume(node: SourceNode) -> SourceVolume:
     """Return a volume of a pod."""
     for kind, name in _REFERENCES.items():
         if isinstance(node.value, dict) and kind in node.value:
-            return VolumeOf(node["name"].text(), kind, node[kind][name].text() if name else "", node)
+            return SourceVolume(node["name"].text(), kind, node[kind][name].text() if name else "", node)
     kind = next((key for key, _ in node.fields() if key != "name"), "emptyDir")
-    return VolumeOf(node["name"].text(), kind, "", node)
+    return SourceVolume(node["name"].text(), kind, "", node)
 
 
-def _container(node: Node, volumes: Mapping[str, VolumeOf]) -> ContainerOf:
+def _read_pod_container(node: SourceNode, volumes: Mapping[str, SourceVolume]) -> SourceContainer:
     command, args = node["command"].texts(), node["args"].texts()
     has_entrypoint = not command
     if is_own_start(command):
         node["command"].dropped("gangplan writes the script that starts the command")
         command = ()
-    mounts = [one for one in node["volumeMounts"].items() if not _mounts_scripts(one)]
-    return ContainerOf(
+    mounts = [one for one in node["volumeMounts"].items() if not _is_launch_script_mount(one)]
+    return SourceContainer(
         node["name"].text(),
         node["image"].text(),
         (*command, *args),
         has_entrypoint,
-        tuple(map(env_of, node["env"].items())),
-        amounts(node["resources"]),
-        tuple(mount_of(one, volumes) for one in mounts),
+        tuple(map(read_variable, node["env"].items())),
+        read_amounts(node["resources"]),
+        tuple(read_mount(one, volumes) for one in mounts),
         node["workingDir"].text(),
         node,
         node["resources"],
@@ -177,7 +177,7 @@ def is_own_start(command: Sequence[str]) -> bool:
     return is_mounted or command[-1] in _SCRIPTS_INSIDE
 
 
-def _holds_scripts(volume: Node) -> bool:
+def _is_launch_script_volume(volume: SourceNode) -> bool:
     """Return whether a volume holds the launch scripts of runs, and account for it."""
     is_theirs = volume["configMap"]["name"].text().startswith(f"{SCRIPTS_VOLUME}-")
     if is_theirs and volume["name"].text() == SCRIPTS_VOLUME:
@@ -186,7 +186,7 @@ def _holds_scripts(volume: Node) -> bool:
     return False
 
 
-def _mounts_scripts(mount: Node) -> bool:
+def _is_launch_script_mount(mount: SourceNode) -> bool:
     """Return whether a mount is that of the launch scripts of runs, and account for it."""
     if mount["name"].text() == SCRIPTS_VOLUME and mount["mountPath"].text() == SCRIPTS_FOLDER:
         mount.dropped(_SCRIPTS)
@@ -194,7 +194,7 @@ def _mounts_scripts(mount: Node) -> bool:
     return False
 
 
-def expanded(words: Sequence[str], env: Sequence[EnvValue] = ()) -> tuple[str, ...]:
+def expand_variables(words: Sequence[str], env: Sequence[SourceVariable] = ()) -> tuple[str, ...]:
     """Expand `$(NAME)` of static variables like the kubelet; a name that is not set stays as it is.
 
     `$$` becomes one dollar sign (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
@@ -206,10 +206,10 @@ def expanded(words: Sequence[str], env: Sequence[EnvValue] = ()) -> tuple[str, .
     )
 
 
-def mount_of(node: Node, volumes: Mapping[str, VolumeOf]) -> MountOf:
+def read_mount(node: SourceNode, volumes: Mapping[str, SourceVolume]) -> SourceMount:
     """Return a volume mounted in a container."""
     name = node["name"].text()
-    return MountOf(
+    return SourceMount(
         node["mountPath"].text(),
         volumes.get(name),
         name,
@@ -219,22 +219,22 @@ def mount_of(node: Node, volumes: Mapping[str, VolumeOf]) -> MountOf:
     )
 
 
-def env_of(node: Node) -> EnvValue:
+def read_variable(node: SourceNode) -> SourceVariable:
     """Return a variable of a container."""
     name, source = node["name"].text(), node["valueFrom"]
     if not source:
-        return EnvValue(name, node, node["value"].text())
+        return SourceVariable(name, node, node["value"].text())
     for kind, short in (("secretKeyRef", "secret"), ("configMapKeyRef", "configMap")):
         if one := source[kind]:
-            return EnvValue(name, node, None, short, f"{one['name'].text()}/{one['key'].text()}")
+            return SourceVariable(name, node, None, short, f"{one['name'].text()}/{one['key'].text()}")
     if one := source["fieldRef"]:
-        return EnvValue(name, node, None, "field", one["fieldPath"].text())
+        return SourceVariable(name, node, None, "field", one["fieldPath"].text())
     if one := source["resourceFieldRef"]:
-        return EnvValue(name, node, None, "resource", one["resource"].text())
-    return EnvValue(name, node, None, "other", "")
+        return SourceVariable(name, node, None, "resource", one["resource"].text())
+    return SourceVariable(name, node, None, "other", "")
 
 
-def amounts(resources: Node) -> dict[str, str]:
+def read_amounts(resources: SourceNode) -> dict[str, str]:
     """Return what a container may use, by resource: its limit, else its request."""
     found = {name: value.text() for name, value in resources["requests"].fields()}
     found.update({name: value.text() for name, value in resources["limits"].fields()})

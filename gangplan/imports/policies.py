@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from gangplan.imports.account import Node
-from gangplan.imports.workload import Setting
+from gangplan.imports.account import SourceNode
+from gangplan.imports.workload import SourceSetting
 
-POD_GROUP = "Kueue admits a run as a whole, in its team's queue"
+POD_GROUP_REASON = "Kueue admits a run as a whole, in its team's queue"
 
 
-def run_policy(policy: Node, settings: dict[str, Setting]) -> None:
+def map_run_policy(policy: SourceNode, settings: dict[str, SourceSetting]) -> None:
     """Map RunPolicy of mpi-operator v0.8 (v2beta1) and training-operator v1.9 (kubeflow.org/v1)."""
     deadline = policy["activeDeadlineSeconds"]
     if (seconds := deadline.number()) is not None:
-        settings["timeout"] = Setting(seconds, deadline)
+        settings["timeout"] = SourceSetting(seconds, deadline)
     limit = policy["backoffLimit"]
     if (count := limit.number()) is not None:
-        settings["retries"] = Setting(count, limit)
+        settings["retries"] = SourceSetting(count, limit)
     policy["cleanPodPolicy"].dropped("the pods of a run end with it")
     policy["ttlSecondsAfterFinished"].dropped("a run stays until Git retires it (gangplan retire)")
     policy["managedBy"].dropped("the cluster file says whether runs are dispatched (multiKueue)")
-    suspend(policy["suspend"])
+    account_for_suspend(policy["suspend"])
     scheduling = policy["schedulingPolicy"]
     if name := scheduling["priorityClass"].text():
-        settings["priority"] = Setting(name, scheduling["priorityClass"])
-    scheduling.dropped(POD_GROUP)
+        settings["priority"] = SourceSetting(name, scheduling["priorityClass"])
+    scheduling.dropped(POD_GROUP_REASON)
 
 
-def suspend(node: Node) -> None:
+def account_for_suspend(node: SourceNode) -> None:
     """Account for `suspend` of a job: a run waits until its queue admits it."""
     if node.value is True:
         node.dropped("Kueue suspends and admits runs; state: stopped keeps one from running")
@@ -34,7 +34,7 @@ def suspend(node: Node) -> None:
         node.same("Kueue suspends and admits runs")
 
 
-def pod_restarts(node: Node) -> None:
+def account_for_restarts(node: SourceNode) -> None:
     """Account for the restart policy of a replica."""
     if node.text() == "Never":
         node.same("pods of a run are not restarted one by one")

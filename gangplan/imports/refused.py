@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gangplan.findings import Finding
 
 
-class RefusedError(ValueError):
+class RefusedSourceError(ValueError):
     """A source that is refused; `findings` are the reasons, each at its place."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.imports.account import STATES
-from gangplan.imports.batch import Batch, Imported
-from gangplan.imports.equivalence import Equivalence, Row
-from gangplan.report.escape import markdown, own_line, short
+from gangplan.imports.account import LEAF_STATES
+from gangplan.imports.batch import Batch, ImportedSource
+from gangplan.imports.equivalence import ComparedFact, Equivalence
+from gangplan.report.escape import escape_markdown, escape_own_line, shorten_text
 
 VERSION = 1
 _MOST = 120
 
 
-def text_report(batch: Batch, with_account: bool, is_applied: bool) -> str:
+def import_text_report(batch: Batch, with_account: bool, is_applied: bool) -> str:
     """Return the report for people: each source, how far its run matches, differences; then suggestions."""
     lines: list[str] = []
     for one in batch.imported:
-        lines += _one(one, with_account)
+        lines += _format_imported_source(one, with_account)
     if batch.suggestions:
         lines.append(
             "added to the workspace:" if is_applied else "the workspace must gain (--apply writes it):"
@@ -27,38 +27,38 @@ def text_report(batch: Batch, with_account: bool, is_applied: bool) -> str:
         for suggestion in batch.suggestions:
             lines.append(f"  {suggestion.file} ({suggestion.owner}; {suggestion.where}): {suggestion.why}")
             lines += [f"    {line}" for line in suggestion.text().splitlines()]
-    return "".join(f"{own_line(line)}\n" for line in lines)
+    return "".join(f"{escape_own_line(line)}\n" for line in lines)
 
 
-def _one(one: Imported, with_account: bool) -> Iterator[str]:
+def _format_imported_source(one: ImportedSource, with_account: bool) -> Iterator[str]:
     work = one.draft.work
     yield f"{one.draft.file}: from {work.kind} {work.name}, {work.place()}"
     counts = Counter(entry.state for entry in work.entries())
-    yield "  fields: " + ", ".join(f"{counts[state]} {state}" for state in STATES)
+    yield "  fields: " + ", ".join(f"{counts[state]} {state}" for state in LEAF_STATES)
     if with_account:
         for entry in work.entries():
             what = entry.to if entry.state == "mapped" else entry.why
-            yield f"    {entry.where}: {entry.state}: {short(f'{entry.name}: {entry.value!r}', _MOST)}: {what}"
+            yield f"    {entry.where}: {entry.state}: {shorten_text(f'{entry.name}: {entry.value!r}', _MOST)}: {what}"
         for note in work.notes:
-            yield f"    dropped from the command: {short(note, _MOST)}"
+            yield f"    dropped from the command: {shorten_text(note, _MOST)}"
     for cluster, same in one.runs.items():
         yield f"  on {cluster}: {same.percent}% of what the source says is so in the run"
         for row in same.differences:
-            yield f"    {row.area}: {row.what}: {_shown(row.source)} -> {_shown(row.run)}{f' ({row.why})' if row.why else ''}"
+            yield f"    {row.area}: {row.what}: {_format_compared_value(row.source)} -> {_format_compared_value(row.run)}{f' ({row.why})' if row.why else ''}"
         if same.added:
-            yield f"    the run also has: {', '.join(f'{row.what} {_shown(row.run)}' for row in same.added)}"
+            yield f"    the run also has: {', '.join(f'{row.what} {_format_compared_value(row.run)}' for row in same.added)}"
 
 
-def _shown(value: str | None) -> str:
-    return "nothing" if value is None else short(value, _MOST) if value else "''"
+def _format_compared_value(value: str | None) -> str:
+    return "nothing" if value is None else shorten_text(value, _MOST) if value else "''"
 
 
-def document(batch: Batch) -> dict[str, Any]:
+def build_import_document(batch: Batch) -> dict[str, Any]:
     """Return the report as data, in the form of gangplan.report.import_schema."""
     return {
         "version": VERSION,
         "command": "import",
-        "imported": [_as_data(one) for one in batch.imported],
+        "imported": [_convert_source_to_data(one) for one in batch.imported],
         "suggestions": [
             {
                 "file": one.file,
@@ -74,7 +74,7 @@ def document(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _as_data(one: Imported) -> dict[str, Any]:
+def _convert_source_to_data(one: ImportedSource) -> dict[str, Any]:
     work = one.draft.work
     return {
         "spec": one.draft.file,
@@ -100,13 +100,13 @@ def _as_data(one: Imported) -> dict[str, Any]:
         ],
         "commandNotes": work.notes,
         "runs": {
-            name: {"percent": same.percent, "rows": list(map(_row, same.rows))}
+            name: {"percent": same.percent, "rows": list(map(_convert_fact_to_data, same.rows))}
             for name, same in one.runs.items()
         },
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _convert_fact_to_data(row: ComparedFact) -> dict[str, Any]:
     return {
         "area": row.area,
         "what": row.what,
@@ -117,22 +117,24 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def markdown_report(batch: Batch) -> str:
+def import_markdown_report(batch: Batch) -> str:
     """Return the report for a pull request: a table of sources, and the differences of each."""
     lines = ["## Imported jobs", "", "| source | spec | same | asked |", "|---|---|---|---|"]
     for one in batch.imported:
         asked = sum(entry.state == "asked" for entry in one.draft.work.entries())
         share = ", ".join(f"{same.percent} % on {name}" for name, same in one.runs.items()) or "not rendered"
         source = f"{one.draft.work.kind} {one.draft.work.name}"
-        lines.append(f"| {markdown(source)} | {markdown(one.draft.file)} | {markdown(share)} | {asked} |")
+        lines.append(
+            f"| {escape_markdown(source)} | {escape_markdown(one.draft.file)} | {escape_markdown(share)} | {asked} |"
+        )
     for one in batch.imported:
         for cluster, same in one.runs.items():
-            lines += _table(f"{one.draft.name} on {cluster}", same)
+            lines += _render_difference_table(f"{one.draft.name} on {cluster}", same)
     if batch.suggestions:
         lines += ["", "### The workspace must gain", ""]
         for suggestion in batch.suggestions:
             lines += [
-                f"{markdown(suggestion.file)} ({suggestion.owner}): {markdown(suggestion.why)}",
+                f"{escape_markdown(suggestion.file)} ({suggestion.owner}): {escape_markdown(suggestion.why)}",
                 "",
                 "```yaml",
             ]
@@ -140,12 +142,17 @@ def markdown_report(batch: Batch) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table(title: str, same: Equivalence) -> list[str]:
-    lines = ["", f"### {markdown(title)}: {same.percent} % the same", ""]
+def _render_difference_table(title: str, same: Equivalence) -> list[str]:
+    lines = ["", f"### {escape_markdown(title)}: {same.percent} % the same", ""]
     if not same.differences:
         return [*lines, "Nothing of the source differs."]
     lines += ["| what | source | run | why |", "|---|---|---|---|"]
     for row in same.differences:
-        cells = (f"{row.area}: {row.what}", _shown(row.source), _shown(row.run), row.why)
-        lines.append("| " + " | ".join(map(markdown, cells)) + " |")
+        cells = (
+            f"{row.area}: {row.what}",
+            _format_compared_value(row.source),
+            _format_compared_value(row.run),
+            row.why,
+        )
+        lines.append("| " + " | ".join(map(escape_markdown, cells)) + " |")
     return lines

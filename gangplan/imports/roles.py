@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gangplan.imports.account import Node
-from gangplan.imports.amounts import cpu_value, memory_value
-from gangplan.imports.draft import Draft
-from gangplan.imports.environment import source_of
-from gangplan.imports.images import name_of_image
+from gangplan.imports.account import SourceNode
+from gangplan.imports.amounts import convert_cores, convert_memory
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.environment import convert_env_value
+from gangplan.imports.images import find_image_name
 from gangplan.imports.podfields import map_pod_fields
-from gangplan.imports.workload import Role
-from gangplan.plan.reserved import is_reserved
+from gangplan.imports.workload import PodRole
+from gangplan.plan.reserved import is_reserved_variable
 
 _NAME = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _LONGEST, _MOST = 20, 6
@@ -25,7 +25,7 @@ _OF_TENSORFLOW = ("chief", "ps", "evaluator")
 _GPU = "nvidia.com/gpu"
 
 
-def map_roles(draft: Draft, framework: str) -> None:
+def map_roles(draft: SpecDraft, framework: str) -> None:
     """Map roles other than the ranks; ask about them if the framework has only workers."""
     for role in draft.work.aside:
         name = "chief" if role.name == "master" and framework == "tensorflow" else role.name
@@ -35,15 +35,15 @@ def map_roles(draft: Draft, framework: str) -> None:
         main = role.pod.main
         has_command = not main.has_entrypoint or (not main.command and "command" in draft.values)
         if not (can and fits and has_command) or len(draft.values.get("roles", {})) >= _MOST:
-            _ask(draft, role, framework)
+            _ask_about_pod_role(draft, role, framework)
             continue
-        draft.values.setdefault("roles", {})[name] = _entry(draft, role)
+        draft.values.setdefault("roles", {})[name] = _build_role_entry(draft, role)
         draft.name = draft.name[: _ROOM - len(name)].rstrip("-")
         draft.origins.setdefault("roles", role.whole or main.node)
         map_pod_fields(draft, role)
 
 
-def _ask(draft: Draft, role: Role, framework: str) -> None:
+def _ask_about_pod_role(draft: SpecDraft, role: PodRole, framework: str) -> None:
     node = role.whole or role.pod.main.node
     message = f"{role.count} pods of the role {role.name} start beside the workers; runs of {framework} have workers alone"
     draft.ask(
@@ -54,7 +54,7 @@ def _ask(draft: Draft, role: Role, framework: str) -> None:
     node.account.remark(node.path, "asked", "", message)
 
 
-def _entry(draft: Draft, role: Role) -> dict[str, Any]:
+def _build_role_entry(draft: SpecDraft, role: PodRole) -> dict[str, Any]:
     main = role.pod.main
     entry: dict[str, Any] = {"workers": role.count}
     if (
@@ -66,10 +66,10 @@ def _entry(draft: Draft, role: Role) -> dict[str, Any]:
     for name in ("command", "args"):
         main.node[name].mapped("roles")
     if main.image and main.image != draft.work.workers.pod.main.image and not draft.home.answers.image:
-        entry["image"] = name_of_image(draft, main.image, main.node["image"])
+        entry["image"] = find_image_name(draft, main.image, main.node["image"])
     main.node["image"].mapped("roles")
-    _amounts(role, entry)
-    _env(draft, role, entry)
+    _map_role_amounts(role, entry)
+    _map_role_env(draft, role, entry)
     mounted = {(mount.name, mount.path) for mount in draft.work.workers.pod.main.mounts}
     for mount in main.mounts:
         if (mount.name, mount.path) in mounted:
@@ -81,10 +81,10 @@ def _entry(draft: Draft, role: Role) -> dict[str, Any]:
     return entry
 
 
-def _amounts(role: Role, entry: dict[str, Any]) -> None:
+def _map_role_amounts(role: PodRole, entry: dict[str, Any]) -> None:
     container = role.pod.main
     for name, amount in container.resources.items():
-        value: Any = {"cpu": cpu_value, "memory": memory_value}.get(name, lambda _: None)(amount)
+        value: Any = {"cpu": convert_cores, "memory": convert_memory}.get(name, lambda _: None)(amount)
         if name == _GPU and amount.isdigit():
             value = int(amount)
         if value is None:
@@ -95,22 +95,22 @@ def _amounts(role: Role, entry: dict[str, Any]) -> None:
     container.resources_node.asked("a role has CPU, memory and GPUs")
 
 
-def _env(draft: Draft, role: Role, entry: dict[str, Any]) -> None:
+def _map_role_env(draft: SpecDraft, role: PodRole, entry: dict[str, Any]) -> None:
     """Map the variables that differ from the job's; a role has all others, too."""
     of_job = draft.values.get("env", {})
     for one in role.pod.main.env:
-        value = source_of(draft, one)
-        if is_reserved(one.name) or one.name in draft.work.sets:
+        value = convert_env_value(draft, one)
+        if is_reserved_variable(one.name) or one.name in draft.work.sets:
             one.node.dropped("the launch of the run sets it")
         elif value is None:
-            _secret(draft, one.name, one.node)
+            _account_for_role_secret(draft, one.name, one.node)
         else:
             if of_job.get(one.name) != value:
                 entry.setdefault("env", {})[one.name] = value
             one.node.mapped("roles")
 
 
-def _secret(draft: Draft, name: str, node: Node) -> None:
+def _account_for_role_secret(draft: SpecDraft, name: str, node: SourceNode) -> None:
     if name in draft.values.get("secrets", {}).get("env", {}):
         node.same("pods of all roles have the variables of the job")
     else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.plan.launchers import UnreadableError, find
+from gangplan.plan.launchers import UnreadableError, find_launchers
 from gangplan.records import dataclass
 
 # kubeflow/trainer v2.3.0, manifests/base/runtimes/*.yaml: policy and image by name.
@@ -39,14 +39,16 @@ class KnownRuntime:
     help: str
 
 
-def known_runtime(name: str, command: Sequence[str], image: str) -> KnownRuntime | None:
+def find_known_runtime(name: str, command: Sequence[str], image: str) -> KnownRuntime | None:
     """Return what a runtime of this name is; None if neither its name nor the TrainJob gives that away."""
     help = f"Name its file, too, where it says more: kubectl get clustertrainingruntime {name} -o yaml > runtime.yaml."
     if name in _TRAINERS_OWN:
         kind, own = _TRAINERS_OWN[name]
         text = f"the runtime {name} is not among the sources; that of Trainer 2.3 is assumed"
         return KnownRuntime(kind, own, text, help)
-    kind = _told(command) or next((kind for part, kind in _BY_NAME.items() if part in name.lower()), "")
+    kind = _find_runtime_start_kind(command) or next(
+        (kind for part, kind in _BY_NAME.items() if part in name.lower()), ""
+    )
     if not kind or not image:
         return None
     text = (
@@ -55,10 +57,10 @@ def known_runtime(name: str, command: Sequence[str], image: str) -> KnownRuntime
     return KnownRuntime(kind, image, text, help)
 
 
-def _told(command: Sequence[str]) -> str:
+def _find_runtime_start_kind(command: Sequence[str]) -> str:
     """Return how the ranks of a command start."""
     try:
-        found = find(command, None)
+        found = find_launchers(command, None)
     except UnreadableError:
         return ""
     return _BY_LAUNCHER.get(found[0].start.launcher.kind, "") if found else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gangplan.plan.launchers import FoundLauncher, Use, find, script_at
-from gangplan.plan.launchers.shell import Command, UnreadableError, Word, commands
+from gangplan.plan.launchers import FoundLauncher, ParsedOption, find_launchers, find_script_index
+from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, UnreadableError, read_shell_commands
 
 # What needs a shell: compound commands, redirections, pipes, patterns, background jobs.
 _COMPOUND = re.compile(
@@ -25,26 +25,26 @@ _ROLES = frozenset(
 )
 
 
-def simplified(words: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+def simplify_command(words: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """Return the command without a shell if it needs none, and what is dropped because a run has it anyway.
 
     A script stays if its shell decides anything: a branch, a loop, a redirection, a value known only at run
     time. Raises UnreadableError for a script that no shell would accept.
     """
     words = tuple(words)
-    at = script_at(words, 0)
+    at = find_script_index(words, 0)
     if at < 0 or at + 1 < len(words):
         return words, []
     text = words[at]
-    found = commands(text)
-    left = [one for one in found if not _prepares(one)]
-    if len(left) != 1 or _COMPOUND.search(_plain(text, found)) or left[0].sets:
+    found = read_shell_commands(text)
+    left = [one for one in found if not _is_launch_preparation(one)]
+    if len(left) != 1 or _COMPOUND.search(_mask_shell_words(text, found)) or left[0].sets:
         return words, []
     inner = list(left[0].words)
     if inner and inner[0].text == "exec":
         inner = inner[1:]
-    launchers = find([one.text for one in inner], None)
-    goes = {index for use in _uses(launchers) for index in range(use[0], use[1])}
+    launchers = find_launchers([one.text for one in inner], None)
+    goes = {index for use in _find_replaceable_options(launchers) for index in range(use[0], use[1])}
     stays = [word for index, word in enumerate(inner) if index not in goes]
     if not stays or any(word.is_open or _is_pattern(text, word) for word in stays):
         return words, []
@@ -62,23 +62,23 @@ def simplified(words: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, s
     return tuple(word.text for word in inner), lost
 
 
-def _uses(launchers: Sequence[FoundLauncher]) -> list[tuple[int, int]]:
+def _find_replaceable_options(launchers: Sequence[FoundLauncher]) -> list[tuple[int, int]]:
     """Return where a launcher's words are for which the run has better values."""
-    return [(use.at, use.end) for one in launchers for use in one.reading.uses if _knows_better(use)]
+    return [(use.at, use.end) for one in launchers for use in one.reading.uses if _is_option_set_by_run(use)]
 
 
-def _knows_better(use: Use) -> bool:
-    return use.option.role in _ROLES or is_meeting(use)
+def _is_option_set_by_run(use: ParsedOption) -> bool:
+    return use.option.role in _ROLES or is_rendezvous_option(use)
 
 
-def is_meeting(use: Use) -> bool:
+def is_rendezvous_option(use: ParsedOption) -> bool:
     """Return whether an option is only about the rendezvous of workers, including which of them hosts it."""
     return use.option.name in _MEETING or (
         use.option.name in ("rdzv-conf", "rdzv_conf") and use.value.startswith("is_host")
     )
 
 
-def _prepares(command: Command) -> bool:
+def _is_launch_preparation(command: SimpleCommand) -> bool:
     """Return whether a command only prepares the start of ranks."""
     line = " ".join(command.texts)
     if not command.words:
@@ -89,7 +89,7 @@ def _prepares(command: Command) -> bool:
     )
 
 
-def _plain(text: str, found: Sequence[Command]) -> str:
+def _mask_shell_words(text: str, found: Sequence[SimpleCommand]) -> str:
     """Return the script with its words masked, so that only operators are left."""
     for command in found:
         for word in (*command.sets, *command.words):
@@ -97,10 +97,10 @@ def _plain(text: str, found: Sequence[Command]) -> str:
     return text
 
 
-def _is_pattern(text: str, word: Word) -> bool:
+def _is_pattern(text: str, word: ShellWord) -> bool:
     """Return whether a word has an unquoted character that a shell expands."""
     raw = text[word.begin : word.end]
     return not any(mark in raw for mark in "'\"\\") and _PATTERN.search(raw) is not None
 
 
-__all__ = ["UnreadableError", "is_meeting", "simplified"]
+__all__ = ["UnreadableError", "is_rendezvous_option", "simplify_command"]

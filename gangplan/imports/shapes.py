@@ -8,13 +8,13 @@ from dataclasses import field
 from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from gangplan.imports.account import Node
-from gangplan.imports.command import UnreadableError, converted
-from gangplan.imports.draft import Draft
-from gangplan.imports.pods import PodOf, expanded, is_own_start
-from gangplan.imports.volumes import mounts_of
-from gangplan.imports.workload import Role
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB, role_of
+from gangplan.imports.account import SourceNode
+from gangplan.imports.command import UnreadableError, convert_command
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.pods import SourcePod, expand_variables, is_own_start
+from gangplan.imports.volumes import list_mounts
+from gangplan.imports.workload import PodRole
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB, role_of
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
@@ -32,33 +32,33 @@ class Fact:
     area: str
     what: str
     value: str
-    node: Node | None = None
+    node: SourceNode | None = None
 
 
 @dataclass(slots=True)
-class Shape:
+class JobShape:
     """All facts of one job, by area and what they are about."""
 
     facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
 
-    def add(self, area: str, what: str, value: object, node: Node | None = None) -> None:
+    def add(self, area: str, what: str, value: object, node: SourceNode | None = None) -> None:
         """Add a fact; the first one of its kind stays."""
         self.facts.setdefault((area, what), Fact(area, what, str(value), node))
 
 
-def shape_of_source(draft: Draft) -> Shape:
+def describe_source_shape(draft: SpecDraft) -> JobShape:
     """Return the facts of the source, as its own controller would run it."""
-    work, shape = draft.work, Shape()
-    groups: dict[str, list[Role]] = {}
+    work, shape = draft.work, JobShape()
+    groups: dict[str, list[PodRole]] = {}
     for role in work.roles:
         groups.setdefault("launcher" if role is work.launcher else "worker", []).append(role)
     for name, roles in groups.items():
         shape.add("pods", name, sum(role.count for role in roles), roles[0].pod.node)
         for role in roles:
-            _resources(shape, name, role.pod)
+            _add_source_pod_resources(shape, name, role.pod)
     for role in work.aside:
         shape.add("pods", role.name, role.count, role.pod.main.node)
-        _resources(shape, role.name, role.pod)
+        _add_source_pod_resources(shape, role.name, role.pod)
     for step in draft.values.get("steps", ()):
         shape.add("pods", f"step {step.get('name', '')}", 1)
     shape.add("ranks", "ranks", work.ranks)
@@ -73,7 +73,7 @@ def shape_of_source(draft: Draft) -> Shape:
             if one.name not in work.sets:
                 shape.add("environment", one.name, one.shown(), one.node)
         for mount in role.pod.main.mounts:
-            shape.add("volumes", mount.path, mounts_of(role.pod.main).get(mount.path, ""), mount.node)
+            shape.add("volumes", mount.path, list_mounts(role.pod.main).get(mount.path, ""), mount.node)
         for name in ("hostNetwork", "hostIPC", "hostPID"):
             if role.pod.node[name].value is True:
                 shape.add("network" if name == "hostNetwork" else "access", name, "true", role.pod.node[name])
@@ -84,7 +84,7 @@ def shape_of_source(draft: Draft) -> Shape:
     return shape
 
 
-def _resources(shape: Shape, name: str, pod: PodOf) -> None:
+def _add_source_pod_resources(shape: JobShape, name: str, pod: SourcePod) -> None:
     for resource, amount in pod.main.resources.items():
         if amount.strip() in ("0", ""):
             continue  # as if it were absent
@@ -92,13 +92,13 @@ def _resources(shape: Shape, name: str, pod: PodOf) -> None:
         shape.add("devices" if "/" in resource else "resources", f"{resource} of a {name}", amount, node)
 
 
-def shape_of_run(objects: Sequence[Body]) -> Shape:
+def describe_run_shape(objects: Sequence[Body]) -> JobShape:
     """Return the facts of a rendered run: its MPIJob, or its TrainJob with its TrainingRuntime."""
-    shape = Shape()
+    shape = JobShape()
     if mpi_job := next((one for one in objects if one["kind"] == MPIJOB.kind), None):
-        return _of_mpi_job(shape, mpi_job["spec"])
+        return _add_mpi_job_facts(shape, mpi_job["spec"])
     job = next(one for one in objects if one["kind"] == TRAINJOB.kind)
-    runtime = next(one for one in objects if one["kind"] == RUNTIME)
+    runtime = next(one for one in objects if one["kind"] == RUNTIME_KIND)
     trainer = job["spec"].get("trainer", {})
     nodes, slots = int(trainer.get("numNodes", 1)), trainer.get("numProcPerNode", 1)
     entries = {one["name"]: one for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
@@ -110,63 +110,65 @@ def shape_of_run(objects: Sequence[Body]) -> Shape:
         if _SHELL_OF_STEP in pod["containers"][0].get("command", ()):
             shape.add("pods", f"step {role}", 1)
             continue
-        count = 1 if role == "launcher" else nodes - runs_ranks if role == "worker" else _replicas(entry)
+        count = (
+            1 if role == "launcher" else nodes - runs_ranks if role == "worker" else _count_role_pods(entry)
+        )
         shape.add("pods", role, count)
-        _container(shape, role, pod)
+        _add_container_facts(shape, role, pod)
     shape.add("ranks", "ranks", nodes * int(slots) if str(slots).isdigit() else nodes)
     lead = entries.get("launcher") or entries["node"]
     container = lead["template"]["spec"]["template"]["spec"]["containers"][0]
-    shape.add("command", "program", program_text(expanded(_argv(container)), {}))
+    shape.add("command", "program", program_text(expand_variables(_extract_user_command(container)), {}))
     shape.add("image", "image", container["image"])
     if (limit := job["spec"].get("activeDeadlineSeconds")) is not None:
         shape.add("policy", "deadline in seconds", limit)
     return shape
 
 
-def _of_mpi_job(shape: Shape, spec: Mapping[str, Any]) -> Shape:
+def _add_mpi_job_facts(shape: JobShape, spec: Mapping[str, Any]) -> JobShape:
     roles = spec["mpiReplicaSpecs"]
     for name, role in (("Launcher", "launcher"), ("Worker", "worker")):
         if name in roles:
             shape.add("pods", role, roles[name].get("replicas", 1))
-            _container(shape, role, roles[name]["template"]["spec"])
+            _add_container_facts(shape, role, roles[name]["template"]["spec"])
     pods = int(roles.get("Worker", {}).get("replicas", 0)) + bool(spec.get("runLauncherAsWorker"))
     shape.add("ranks", "ranks", pods * int(spec.get("slotsPerWorker", 1)))
     container = roles["Launcher"]["template"]["spec"]["containers"][0]
-    shape.add("command", "program", program_text(expanded(_argv(container)), {}))
+    shape.add("command", "program", program_text(expand_variables(_extract_user_command(container)), {}))
     shape.add("image", "image", container["image"])
     if (limit := spec.get("runPolicy", {}).get("activeDeadlineSeconds")) is not None:
         shape.add("policy", "deadline in seconds", limit)
     return shape
 
 
-def _replicas(entry: Mapping[str, Any]) -> int:
+def _count_role_pods(entry: Mapping[str, Any]) -> int:
     """Return the number of pods of a role other than the workers."""
     return int(entry.get("replicas", 1)) * int(entry["template"]["spec"].get("parallelism", 1))
 
 
-def _argv(container: Mapping[str, Any]) -> tuple[str, ...]:
+def _extract_user_command(container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the command that the user knows, without the run's own shell."""
     command = tuple(map(str, container.get("command", ())))
     return (*(() if is_own_start(command) else command), *map(str, container.get("args", ())))
 
 
-def _container(shape: Shape, role: str, pod: Mapping[str, Any]) -> None:
+def _add_container_facts(shape: JobShape, role: str, pod: Mapping[str, Any]) -> None:
     container = pod["containers"][0]
     volumes = {one["name"]: one for one in pod.get("volumes", ())}
     for resource, amount in container["resources"]["limits"].items():
         shape.add("devices" if "/" in resource else "resources", f"{resource} of a {role}", amount)
     for one in container.get("env", ()):
-        shape.add("environment", one["name"], _shown(one))
+        shape.add("environment", one["name"], _describe_env_value(one))
     for mount in container.get("volumeMounts", ()):
         if mount["mountPath"] != SCRIPTS_FOLDER:
-            shape.add("volumes", mount["mountPath"], _volume(volumes.get(mount["name"], {})))
+            shape.add("volumes", mount["mountPath"], _describe_volume_source(volumes.get(mount["name"], {})))
     if pod.get("hostNetwork"):
         shape.add("network", "hostNetwork", "true")
     for one in container.get("securityContext", {}).get("capabilities", {}).get("add", ()):
         shape.add("access", f"capability {one}", "added")
 
 
-def _shown(variable: Mapping[str, Any]) -> str:
+def _describe_env_value(variable: Mapping[str, Any]) -> str:
     source = variable.get("valueFrom", {})
     if one := source.get("secretKeyRef"):
         return f"secret {one['name']}/{one['key']}"
@@ -179,7 +181,7 @@ def _shown(variable: Mapping[str, Any]) -> str:
     return str(variable.get("value", "")).replace("$$", "$")
 
 
-def _volume(volume: Mapping[str, Any]) -> str:
+def _describe_volume_source(volume: Mapping[str, Any]) -> str:
     if one := volume.get("persistentVolumeClaim"):
         return f"persistentVolumeClaim {one['claimName']}"
     if one := volume.get("secret"):
@@ -199,15 +201,15 @@ def program_text(words: Sequence[str], env: Mapping[str, str]) -> str:
         return "(the image's entrypoint)"
     for family in ("OpenMPI5", "MPICH"):
         try:
-            found = converted(words, family, env)
+            found = convert_command(words, family, env)
         except UnreadableError:
             break
         if not found.questions:
-            return _CARRIED.sub(r"\1", " ".join(_bare(found.command)))
+            return _CARRIED.sub(r"\1", " ".join(_normalize_program_words(found.command)))
     return " ".join(words)
 
 
-def _bare(words: Sequence[str]) -> Iterator[str]:
+def _normalize_program_words(words: Sequence[str]) -> Iterator[str]:
     """Yield a program's words; a Python program is the same whichever way the interpreter is found."""
     rest = list(words)
     if rest and rest[0].rpartition("/")[2] == "torchrun":

@@ -13,10 +13,10 @@ from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
 from gangplan.imports.account import Account
 from gangplan.imports.comments import Comments
-from gangplan.model.backend import RUNTIMES
+from gangplan.model.backend import RUNTIME_KINDS
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_SOURCE, IMPORT_TEMPLATE
-from gangplan.source import Document, FileLimits, load_several
+from gangplan.source import Document, FileLimits, load_all_documents
 
 _YAML = (".yaml", ".yml", ".json")
 _LIMITS = FileLimits(max_bytes=4 << 20, max_depth=64, max_entries=200_000)
@@ -26,7 +26,7 @@ _HELM = re.compile(r"\{\{.*?\}\}")
 # What a reader of a published manifest has to replace: <account>, REPLACE_WITH_YOUR_CLAIM, CHANGE_ME.
 _BLANK = re.compile(r"<([A-Za-z][A-Za-z0-9_ .-]*)>|\b((?:REPLACE_WITH|YOUR)_[A-Z0-9_]+|CHANGE_?ME)\b")
 # Objects that jobs refer to and that usually have a separate file.
-_SHARED = frozenset({*RUNTIMES, "PersistentVolumeClaim"})
+_SHARED = frozenset({*RUNTIME_KINDS, "PersistentVolumeClaim"})
 # Fields below which a dollar sign belongs to a shell or the kubelet.
 _FREE = frozenset(
     {"command", "args", "annotations", "data", "env", "Environment", "HyperParameters", "entry_point"}
@@ -59,7 +59,7 @@ class SourceObject:
     others: Sequence[OtherObject] = ()
 
 
-def files_of(named: Sequence[Path], suffixes: Sequence[str] = _YAML) -> list[Path]:
+def list_source_files(named: Sequence[Path], suffixes: Sequence[str] = _YAML) -> list[Path]:
     """Return files that are named, and files in named folders. Raises UserError for what does not exist."""
     found: list[Path] = []
     for path in named:
@@ -79,7 +79,7 @@ def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
-def objects_of(
+def read_source_objects(
     files: Sequence[Path], takes: Callable[[Mapping[str, Any]], bool], filled: Mapping[str, str]
 ) -> tuple[list[SourceObject], list[Finding]]:
     """Return the objects that the reader takes, in the order of the files.
@@ -101,9 +101,11 @@ def objects_of(
         text = fill(data.decode("utf-8", "surrogateescape"), filled)
         if path.suffix.lower() == ".json":
             text = text.replace("\t", " ")  # YAML allows no tabs there, and strings of JSON have none
-        documents, wrong = load_several(text.encode("utf-8", "surrogateescape"), path.as_posix(), _LIMITS)
+        documents, wrong = load_all_documents(
+            text.encode("utf-8", "surrogateescape"), path.as_posix(), _LIMITS
+        )
         findings += wrong
-        every = [one for document in documents for one in _inside(document, ())]
+        every = [one for document in documents for one in _iterate_objects_in_document(document, ())]
         own = [OtherObject(value, document, base) for document, base, value in every]
         shared += [one for one in own if one.value.get("kind") in _SHARED]
         for document, base, value in every:
@@ -115,7 +117,7 @@ def objects_of(
     return found, findings
 
 
-def _inside(
+def _iterate_objects_in_document(
     document: Document, base: tuple[str | int, ...]
 ) -> Iterator[tuple[Document, tuple[str | int, ...], Any]]:
     """Yield the object of a document, or those of a List in it."""
@@ -127,7 +129,7 @@ def _inside(
     items = value.get("items")
     if str(value.get("kind", "")).endswith("List") and isinstance(items, list):
         for index in range(len(items)):
-            yield from _inside(document, (*base, "items", index))
+            yield from _iterate_objects_in_document(document, (*base, "items", index))
         return
     yield document, base, value
 
@@ -140,7 +142,7 @@ def fill(text: str, filled: Mapping[str, str]) -> str:
     return _BLANK.sub(lambda found: filled.get(found[1] or found[2], found[0]), text)
 
 
-def templates(account: Account, has_image: bool = False) -> Iterator[Finding]:
+def find_unfilled_values(account: Account, has_image: bool = False) -> Iterator[Finding]:
     """Yield findings for values that are still to be filled in, unless a shell or the kubelet expands them.
 
     With `has_image`, images are skipped, because the user names another one.

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from gangplan.imports.account import Node
-from gangplan.imports.amounts import cpu_value, memory_value
-from gangplan.imports.containers import in_program
-from gangplan.imports.draft import Draft
-from gangplan.imports.environment import list_in_team, source_of
-from gangplan.imports.images import name_of_image
-from gangplan.imports.pods import pod_of
-from gangplan.imports.workload import Step
-from gangplan.resolve.roles import TAKEN
-from gangplan.resolve.tenant import default_class
+from gangplan.imports.account import SourceNode
+from gangplan.imports.amounts import convert_cores, convert_memory
+from gangplan.imports.containers import account_for_mounts
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.environment import convert_env_value, suggest_team_reference
+from gangplan.imports.images import find_image_name
+from gangplan.imports.pods import read_pod_template
+from gangplan.imports.workload import SetupStep
+from gangplan.resolve.roles import TAKEN_ROLE_NAMES
+from gangplan.resolve.tenant import find_default_class
 from gangplan.workspace import CATALOG
 
 # Where Trainer's initializers write, and the volume that their pods share with the workers (Trainer v2.1 to
@@ -29,7 +29,7 @@ _HUB = re.compile(r"hf://([A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*)
 _OWN = "a run makes the pods of its steps"
 
 
-def steps_before(jobs: Mapping[str, Node], leads: tuple[str, ...]) -> list[str]:
+def find_steps_before(jobs: Mapping[str, SourceNode], leads: tuple[str, ...]) -> list[str]:
     """Return the replicated jobs that must be complete before any of `leads` starts, in order."""
     found, left = set[str](), list(leads)
     while left:
@@ -42,20 +42,24 @@ def steps_before(jobs: Mapping[str, Node], leads: tuple[str, ...]) -> list[str]:
     return [name for name in jobs if name in found]
 
 
-def step_of_job(job: Node) -> Step | None:
+def convert_job_to_step(job: SourceNode) -> SetupStep | None:
     """Return a replicated job of one pod as a step; None for several pods, or none."""
     template = job["template"]["spec"]
-    pod = pod_of(template["template"])
+    pod = read_pod_template(template["template"])
     counts = [job["replicas"], template["parallelism"], template["completions"]]
     if pod is None or any(one.number() not in (None, 1) for one in counts):
         return None
-    return Step(job["name"].text(), job, pod)
+    return SetupStep(job["name"].text(), job, pod)
 
 
-def map_steps(draft: Draft) -> None:
+def map_steps(draft: SpecDraft) -> None:
     """Set the steps of the spec, in the order of the source: fetches to a claim, and commands."""
     for step in draft.work.before:
-        entry = _fetched(draft, step) if step.fetches else _command(draft, step)
+        entry = (
+            _convert_initializer_step(draft, step)
+            if step.fetches
+            else _convert_job_to_command_step(draft, step)
+        )
         if entry is None:
             continue
         if len(draft.values.get("steps", ())) == _MOST:
@@ -68,7 +72,7 @@ def map_steps(draft: Draft) -> None:
         step.node.dropped(_OWN)
 
 
-def _fetched(draft: Draft, step: Step) -> dict[str, Any] | None:
+def _convert_initializer_step(draft: SpecDraft, step: SetupStep) -> dict[str, Any] | None:
     """Return the step for an initializer of Trainer: what it fetches to which folder, with which token."""
     settings = step.settings
     uri = (
@@ -77,20 +81,20 @@ def _fetched(draft: Draft, step: Step) -> dict[str, Any] | None:
         else step.stated("STORAGE_URI")
     )
     where, text = (uri, uri.text()) if uri is not None else (step.node, "")
-    folder = f"{_workspace(draft, step)}/{step.fetches}"
+    folder = f"{_map_initializer_volume(draft, step)}/{step.fetches}"
     entry: dict[str, Any] = {"name": step.fetches}
     if found := _HUB.match(text):
         entry |= {"fetch": f"hf://{'datasets/' if step.fetches == 'dataset' else ''}{found[1]}", "to": folder}
-        _token(draft, step, entry)
-        _offered(draft, where)
+        _map_fetch_token_secret(draft, step, entry)
+        _ask_about_huggingface_egress(draft, where)
     elif text.startswith("s3://"):
-        entry |= {"fetch": _bucket(draft, step, text, where), "to": folder}
+        entry |= {"fetch": _resolve_bucket_connection(draft, step, text, where), "to": folder}
     else:
         message = f"a step fetches from Hugging Face or S3, and not {text or 'what the initializer has in its image'}"
         draft.ask(where, message, "Write a step with a command that does it.")
         return None
     where.mapped("steps")
-    entry |= _image(draft, "hf" if found else "s3", where)
+    entry |= _select_fetching_image(draft, "hf" if found else "s3", where)
     if settings is not None:
         for one in settings["env"].items():
             one.asked("a step fetches all files of its source, with the keys of the team's file")
@@ -100,7 +104,7 @@ def _fetched(draft: Draft, step: Step) -> dict[str, Any] | None:
     return entry
 
 
-def _workspace(draft: Draft, step: Step) -> str:
+def _map_initializer_volume(draft: SpecDraft, step: SetupStep) -> str:
     """Return the folder of the claim that replaces the source's volume."""
     data: dict[str, str] = draft.values.get("data", {})
     main = draft.work.workers.pod.main
@@ -111,7 +115,7 @@ def _workspace(draft: Draft, step: Step) -> str:
         name = f"{draft.name.removeprefix('migrated-')[:50].rstrip('-')}-data"
         draft.put(f"data/{name}", path)
         entry: dict[str, Any] = {"accessModes": ["ReadWriteMany"]}
-        if all(map(default_class, draft.home.clusters.values())):
+        if all(map(find_default_class, draft.home.clusters.values())):
             entry["size"] = size  # otherwise it must exist: a claim that gangplan creates needs a class
         why = "what is fetched before the workers start, for all runs that use the same"
         draft.suggest(draft.team_file, ("claims", name), entry, why, step.node)
@@ -125,15 +129,15 @@ def _workspace(draft: Draft, step: Step) -> str:
     return path
 
 
-def _token(draft: Draft, step: Step, entry: dict[str, Any]) -> None:
+def _map_fetch_token_secret(draft: SpecDraft, step: SetupStep, entry: dict[str, Any]) -> None:
     secret = step.settings["secretRef"]["name"] if step.settings is not None else None
     if secret is not None and secret:
         entry["secret"] = f"{secret.text()}/{TOKEN}"
-        list_in_team(draft, "secrets", secret.text(), secret)
+        suggest_team_reference(draft, "secrets", secret.text(), secret)
         secret.mapped("steps")
 
 
-def _offered(draft: Draft, node: Node) -> None:
+def _ask_about_huggingface_egress(draft: SpecDraft, node: SourceNode) -> None:
     """Ask about clusters without access to Hugging Face, whose addresses no source states."""
     for name, cluster in draft.home.clusters.items():
         if not {"huggingface", "internet"} & set(cluster.egress) and cluster.proxy is None:
@@ -144,7 +148,7 @@ def _offered(draft: Draft, node: Node) -> None:
             )
 
 
-def _bucket(draft: Draft, step: Step, text: str, node: Node) -> str:
+def _resolve_bucket_connection(draft: SpecDraft, step: SetupStep, text: str, node: SourceNode) -> str:
     """Return the team's connection for a bucket, with the path in it; without one, suggest it."""
     parts = urlsplit(text)
     bucket, path = parts.netloc, parts.path.strip("/")
@@ -161,7 +165,7 @@ def _bucket(draft: Draft, step: Step, text: str, node: Node) -> str:
     secret = step.settings["secretRef"]["name"] if step.settings is not None else None
     if secret is not None and secret:
         entry["secret"] = secret.text()
-        list_in_team(draft, "secrets", secret.text(), secret)
+        suggest_team_reference(draft, "secrets", secret.text(), secret)
         secret.mapped("connections")
     draft.suggest(draft.team_file, ("connections", name), entry, f"the run fetches from {bucket}", node)
     draft.wonder(
@@ -172,7 +176,7 @@ def _bucket(draft: Draft, step: Step, text: str, node: Node) -> str:
     return f"{name}/{path}".rstrip("/")
 
 
-def _image(draft: Draft, kind: str, node: Node) -> dict[str, str]:
+def _select_fetching_image(draft: SpecDraft, kind: str, node: SourceNode) -> dict[str, str]:
     """Return an image of the catalog that can fetch; else the job's, whose entry must say that it can."""
     catalog = draft.home.workspace.catalog
     able = [name for name, one in (catalog.images if catalog else {}).items() if kind in one.fetches]
@@ -195,7 +199,7 @@ def _image(draft: Draft, kind: str, node: Node) -> dict[str, str]:
     return {}
 
 
-def _command(draft: Draft, step: Step) -> dict[str, Any] | None:
+def _convert_job_to_command_step(draft: SpecDraft, step: SetupStep) -> dict[str, Any] | None:
     """Return the step for another job before the workers: its command in a separate pod."""
     assert step.pod is not None  # only initializers come without a pod
     main = step.pod.main
@@ -204,18 +208,18 @@ def _command(draft: Draft, step: Step) -> dict[str, Any] | None:
         draft.ask(step.node, message, "Add the step yourself, with its command.")
         return None
     entry: dict[str, Any] = {}
-    name = step.name.removesuffix("-initializer") if step.name in TAKEN else step.name
-    if re.fullmatch(_NAME, name) and name not in TAKEN:
+    name = step.name.removesuffix("-initializer") if step.name in TAKEN_ROLE_NAMES else step.name
+    if re.fullmatch(_NAME, name) and name not in TAKEN_ROLE_NAMES:
         entry["name"] = name
     entry["command"] = list(main.command)
     if main.image and main.image != draft.work.workers.pod.main.image:
-        entry["image"] = name_of_image(draft, main.image, main.node["image"])
-    for name, value in (("cpu", cpu_value), ("memory", memory_value)):
+        entry["image"] = find_image_name(draft, main.image, main.node["image"])
+    for name, value in (("cpu", convert_cores), ("memory", convert_memory)):
         if (amount := main.resources.get(name)) and (found := value(amount)) is not None:
             entry[name] = found
             for kind in ("limits", "requests"):
                 main.resources_node[kind][name].mapped("steps")
-    entry |= dict(_env(draft, step))
+    entry |= dict(_convert_step_variables(draft, step))
     seconds = step.node.at("template", "spec", "activeDeadlineSeconds")
     if seconds.number():
         entry["timeout"] = f"{seconds.number()}s"
@@ -223,17 +227,17 @@ def _command(draft: Draft, step: Step) -> dict[str, Any] | None:
     for name in ("command", "args", "image"):
         main.node[name].mapped("steps")
     main.resources_node.asked("a step has CPU, memory and GPUs")
-    in_program(draft, draft.work.workers, main)
+    account_for_mounts(draft, draft.work.workers, main)
     step.pod.node["initContainers"].asked("a step is one container")
     main.node["securityContext"].dropped("steps run as the program's user")
     return entry
 
 
-def _env(draft: Draft, step: Step) -> Iterator[tuple[str, dict[str, Any]]]:
+def _convert_step_variables(draft: SpecDraft, step: SetupStep) -> Iterator[tuple[str, dict[str, Any]]]:
     assert step.pod is not None
     of_job, found = draft.values.get("env", {}), dict[str, Any]()
     for one in step.pod.main.env:
-        value = source_of(draft, one)
+        value = convert_env_value(draft, one)
         if value is None:
             one.node.asked("variables of a step have a value, or come from a ConfigMap or the pod")
             continue

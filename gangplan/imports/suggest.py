@@ -10,9 +10,9 @@ from typing import Any
 
 from gangplan.findings import Location
 from gangplan.records import dataclass
-from gangplan.source import Document, load
-from gangplan.starter.text import block_text, file_text
-from gangplan.starter.values import flow
+from gangplan.source import Document, load_document
+from gangplan.starter.text import render_block_text, render_file_text
+from gangplan.starter.values import format_flow_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Suggestion:
         value: Any = list(self.value) if isinstance(self.value, tuple) else self.value
         for name in reversed(self.path[1:]):
             value = {name: value}
-        return block_text({self.path[0]: value})
+        return render_block_text({self.path[0]: value})
 
 
-def applied(
+def apply_suggestions(
     files: Mapping[str, bytes | None], suggestions: Iterable[Suggestion]
 ) -> tuple[dict[str, bytes], list[Suggestion]]:
     """Return the contents of changed files by path, and the suggestions that could not be applied.
@@ -70,40 +70,42 @@ def with_value(data: bytes | None, one: Suggestion) -> bytes | None:
     The result is checked: the file contains what it did before, and the suggestion, and nothing else.
     """
     if data is None:
-        return _new(one)
-    document, _ = load(data, one.file)
+        return _render_new_catalog(one)
+    document, _ = load_document(data, one.file)
     if document is None or not isinstance(document.value, dict):
         return None
-    wanted = _changed(document.value, one.path, one.value)
+    wanted = _merge_suggested_value(document.value, one.path, one.value)
     if wanted is None:
         return None
     if wanted == document.value:
         return data
-    for attempt in (_appended, _inserted, _rewritten):
+    for attempt in (_append_to_block_list, _insert_block_entry, _rewrite_flow_value):
         after = attempt(data.decode(), document, one, wanted)
-        found, _ = load(after.encode(), one.file) if after is not None else (None, [])
+        found, _ = load_document(after.encode(), one.file) if after is not None else (None, [])
         if after is not None and found is not None and found.value == wanted:
             return after.encode()
     return None
 
 
-def _new(one: Suggestion) -> bytes | None:
+def _render_new_catalog(one: Suggestion) -> bytes | None:
     """Return a new catalog with the suggestion; None for any other file, which must already exist."""
     if one.file != "images/catalog.yaml":
         return None
     from pathlib import Path
 
-    return file_text("image", {"images": {one.path[1]: one.value}}, Path("/nonexistent"), one.file).encode()
+    return render_file_text(
+        "image", {"images": {one.path[1]: one.value}}, Path("/nonexistent"), one.file
+    ).encode()
 
 
-def _changed(value: dict[str, Any], path: tuple[str, ...], added: Any) -> dict[str, Any] | None:
+def _merge_suggested_value(value: dict[str, Any], path: tuple[str, ...], added: Any) -> dict[str, Any] | None:
     """Return the value that the file should have; None if another value is in the way."""
     head, *rest = path
     inner = value.get(head)
     if rest:
         if inner is not None and not isinstance(inner, dict):
             return None
-        below = _changed(inner or {}, tuple(rest), added)
+        below = _merge_suggested_value(inner or {}, tuple(rest), added)
         return None if below is None else {**value, head: below}
     if isinstance(added, tuple):
         if inner is not None and not isinstance(inner, list):
@@ -115,7 +117,7 @@ def _changed(value: dict[str, Any], path: tuple[str, ...], added: Any) -> dict[s
     return {**value, head: added}
 
 
-def _appended(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+def _append_to_block_list(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
     """Append entries to a block list, each on a separate line."""
     have: Any = document.value
     for name in one.path:
@@ -128,11 +130,11 @@ def _appended(text: str, document: Document, one: Suggestion, wanted: Any) -> st
     lead = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
     if not lines[at].lstrip().startswith("- "):
         return None
-    added = [f"{lead}- {flow(entry)}\n" for entry in one.value if entry not in have]
+    added = [f"{lead}- {format_flow_yaml(entry)}\n" for entry in one.value if entry not in have]
     return "".join([*lines[: at + 1], *added, *lines[at + 1 :]])
 
 
-def _inserted(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+def _insert_block_entry(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
     """Insert the entry as a block after the last one of the deepest existing mapping on its path."""
     have: Any = document.value
     depth = 0
@@ -140,24 +142,26 @@ def _inserted(text: str, document: Document, one: Suggestion, wanted: Any) -> st
         have = have[one.path[depth]]
         depth += 1
     if one.path[depth] in have:
-        return _below_null(text, document, one, depth) if have[one.path[depth]] is None else None
+        return (
+            _insert_below_empty_field(text, document, one, depth) if have[one.path[depth]] is None else None
+        )
     value: Any = list(one.value) if isinstance(one.value, tuple) else one.value
     for name in reversed(one.path[depth + 1 :]):
         value = {name: value}
     way = one.path[:depth]
     first = document.where((*way, next(iter(have))), key=True)
     lines = text.splitlines(keepends=True)
-    at = _end(lines, first.line or 1, (first.column or 1) - 1)
+    at = _find_block_end(lines, first.line or 1, (first.column or 1) - 1)
     lead = " " * ((first.column or 1) - 1)
     if lines and not lines[at - 1].endswith("\n"):
         lines[at - 1] += "\n"
-    entry = block_text({one.path[depth]: value}, lead)
+    entry = render_block_text({one.path[depth]: value}, lead)
     if any(line.endswith("\r\n") for line in lines):
         entry = entry.replace("\n", "\r\n")
     return "".join([*lines[:at], entry, *lines[at:]])
 
 
-def _below_null(text: str, document: Document, one: Suggestion, depth: int) -> str | None:
+def _insert_below_empty_field(text: str, document: Document, one: Suggestion, depth: int) -> str | None:
     """Insert the entry below a field that was left empty."""
     key = document.where(one.path[: depth + 1], key=True)
     lines = text.splitlines(keepends=True)
@@ -169,10 +173,10 @@ def _below_null(text: str, document: Document, one: Suggestion, depth: int) -> s
         value = {name: value}
     if not lines[at - 1].endswith("\n"):
         lines[at - 1] += "\n"
-    return "".join([*lines[:at], block_text({one.path[depth + 1]: value}, lead), *lines[at:]])
+    return "".join([*lines[:at], render_block_text({one.path[depth + 1]: value}, lead), *lines[at:]])
 
 
-def _end(lines: list[str], first: int, indent: int) -> int:
+def _find_block_end(lines: list[str], first: int, indent: int) -> int:
     """Return the number of lines up to the end of the block that begins at a line, with its indent.
 
     Comments and blank lines after it belong to what follows.
@@ -189,7 +193,7 @@ def _end(lines: list[str], first: int, indent: int) -> int:
     return end
 
 
-def _rewritten(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+def _rewrite_flow_value(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
     """Rewrite the flow value that is highest on the path and on one line, in flow style."""
     for depth in range(len(one.path), 0, -1):
         way = one.path[:depth]
@@ -203,14 +207,14 @@ def _rewritten(text: str, document: Document, one: Suggestion, wanted: Any) -> s
         lines = text.splitlines(keepends=True)
         line = lines[(begin.line or 1) - 1]
         start = (begin.column or 1) - 1
-        end = _close(line, start)
+        end = _find_flow_value_end(line, start)
         if end is not None:
-            lines[(begin.line or 1) - 1] = line[:start] + flow(value) + line[end:]
+            lines[(begin.line or 1) - 1] = line[:start] + format_flow_yaml(value) + line[end:]
             return "".join(lines)
     return None
 
 
-def _close(line: str, start: int) -> int | None:
+def _find_flow_value_end(line: str, start: int) -> int | None:
     """Return where a flow value on one line ends; None if this is not one, or it continues."""
     if line[start : start + 1] not in ("{", "["):
         return None

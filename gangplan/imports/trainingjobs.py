@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.pods import pod_of
-from gangplan.imports.policies import pod_restarts, run_policy
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.pods import read_pod_template
+from gangplan.imports.policies import account_for_restarts, map_run_policy
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.workload import Role, Setting, Span, Start, Workload
-from gangplan.model.frameworks import NUMBER, Framework
+from gangplan.imports.workload import PodRole, SourceJob, SourceSetting, StartMethod, WorkerRange
+from gangplan.model.frameworks import COMPLETION_INDEX_FIELD, Framework
 from gangplan.records import dataclass
 
 
@@ -26,7 +26,7 @@ class JobKind:
     label: str
     replicas: str
     container: str
-    start: Start
+    start: StartMethod
     framework: Framework
     roles: tuple[str, ...]
     aside: tuple[str, ...] = ()
@@ -73,24 +73,24 @@ PADDLEJOB = JobKind(
 )  # fmt: skip
 
 
-def read_job(kind: JobKind, account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_job(kind: JobKind, account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a job of the operator. Raises ValueError for one without a pod that trains."""
     root = account.root()
     spec = root["spec"]
     specs = {name.lower(): node for name, node in spec[kind.replicas].fields()}
-    settings: dict[str, Setting] = {}
-    run_policy(spec["runPolicy"], settings)
-    run_policy(spec, settings)  # where v1 of 2019 and before had it
-    roles = tuple(one for name in kind.roles if (one := _role(kind, specs.get(name.lower()), name)))
-    aside = tuple(one for name in kind.aside if (one := _role(kind, specs.get(name.lower()), name)))
+    settings: dict[str, SourceSetting] = {}
+    map_run_policy(spec["runPolicy"], settings)
+    map_run_policy(spec, settings)  # where v1 of 2019 and before had it
+    roles = tuple(one for name in kind.roles if (one := _read_pod_role(kind, specs.get(name.lower()), name)))
+    aside = tuple(one for name in kind.aside if (one := _read_pod_role(kind, specs.get(name.lower()), name)))
     if not roles and aside and aside[0].name in ("chief", "master"):
         roles, aside = aside[:1], aside[1:]  # a chief alone is a worker alone
     if not roles:
         raise ValueError(f"no role of it has a container (spec.{kind.replicas}.{kind.roles[-1]})")
     count = specs.get(roles[-1].name)
     if count is not None and count["replicas"]:
-        settings["workers"] = Setting(roles[-1].count, count["replicas"])
-    work = Workload(
+        settings["workers"] = SourceSetting(roles[-1].count, count["replicas"])
+    work = SourceJob(
         kind.label,
         root.at("metadata", "name").text() or root.at("metadata", "generateName").text(),
         kind.start,
@@ -102,33 +102,33 @@ def read_job(kind: JobKind, account: Account, others: Sequence[OtherObject] = ()
         aside=aside,
         told=kind.told,
     )
-    _torch(spec, work)
+    _map_torchrun_fields(spec, work)
     success = spec["successPolicy"]
     if success.text() in ("", "AllWorkers"):
         success.same("a run is complete once all of its ranks are")
     success.dropped("a run is complete once all of its ranks are")
     if kind is XGBOOSTJOB:
-        work.values["env/RANK"] = {"field": NUMBER}
+        work.values["env/RANK"] = {"field": COMPLETION_INDEX_FIELD}
         work.values["env/WORLD_SIZE"] = str(sum(one.count for one in roles))
     return work
 
 
-def _role(kind: JobKind, node: Node | None, name: str) -> Role | None:
+def _read_pod_role(kind: JobKind, node: SourceNode | None, name: str) -> PodRole | None:
     """Return the pods of one role; None if there are none."""
     if node is None or not node:
         return None
     count = node["replicas"].number()
     count = 1 if count is None else count
-    pod = pod_of(node["template"], kind.container)
+    pod = read_pod_template(node["template"], kind.container)
     if pod is None or count == 0:
         node.dropped("it has no pods")
         return None
     node["replicas"].mapped("roles" if name in kind.aside else "workers")
-    pod_restarts(node["restartPolicy"])
-    return Role(name.lower(), count, pod, whole=node)
+    account_for_restarts(node["restartPolicy"])
+    return PodRole(name.lower(), count, pod, whole=node)
 
 
-def _torch(spec: Node, work: Workload) -> None:
+def _map_torchrun_fields(spec: SourceNode, work: SourceJob) -> None:
     """Map what a PyTorchJob specifies for torchrun, and the range of its workers.
 
     PaddleJob has fields of the same names.
@@ -137,7 +137,7 @@ def _torch(spec: Node, work: Workload) -> None:
     processes = spec["nprocPerNode"] or policy["nProcPerNode"]
     for one in (spec["nprocPerNode"], policy["nProcPerNode"]):
         if one.number():
-            work.settings["slots"] = Setting(one.number() or 1, one.mapped("slots"))
+            work.settings["slots"] = SourceSetting(one.number() or 1, one.mapped("slots"))
         else:
             one.same("torchrun starts a rank for each GPU")
     if processes.text() == "cpu":
@@ -150,9 +150,9 @@ def _torch(spec: Node, work: Workload) -> None:
     least, most = low.number() or high.number(), high.number() or low.number()
     tries = policy["maxRestarts"]
     if least and most:
-        work.elastic = Span((least, most), policy, tries.number())
+        work.elastic = WorkerRange((least, most), policy, tries.number())
     if work.framework != "torch" and "retries" not in work.settings and (count := tries.number()) is not None:
-        work.settings["retries"] = Setting(count, tries)
+        work.settings["retries"] = SourceSetting(count, tries)
     policy["metrics"].dropped("Kueue decides how many workers a run gets")
     if policy["rdzvBackend"].text().startswith("etcd"):
         policy["rdzvBackend"].dropped("workers of a run meet at the first of them, and need no etcd")

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.amounts import memory_value
-from gangplan.imports.jobs import job_policy, jobset_policy
-from gangplan.imports.layers import REPLACED, LayeredNode, changed, patched
-from gangplan.imports.mpijob import FAMILIES, SETS
-from gangplan.imports.pods import ContainerOf, PodOf, amounts, env_of, pod_of
-from gangplan.imports.policies import POD_GROUP, suspend
-from gangplan.imports.runtimes import KnownRuntime, known_runtime
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.amounts import convert_memory
+from gangplan.imports.jobs import map_job_policy, map_jobset_policy
+from gangplan.imports.layers import REPLACED_REASON, LayeredNode, apply_runtime_patches, apply_trainer
+from gangplan.imports.mpijob import MPI_IMPLEMENTATIONS, MPI_OPERATOR_VARIABLES
+from gangplan.imports.pods import SourceContainer, SourcePod, read_amounts, read_pod_template, read_variable
+from gangplan.imports.policies import POD_GROUP_REASON, account_for_suspend
+from gangplan.imports.runtimes import KnownRuntime, find_known_runtime
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.steps import step_of_job, steps_before
-from gangplan.imports.workload import Role, Setting, SourceError, Start, Step, Workload
-from gangplan.model.amounts import GPUS
-from gangplan.model.backend import ANCESTOR, RUNTIMES, TRAINJOB
+from gangplan.imports.steps import convert_job_to_step, find_steps_before
+from gangplan.imports.workload import PodRole, SetupStep, SourceError, SourceJob, SourceSetting, StartMethod
+from gangplan.model.amounts import GPU_RESOURCES
+from gangplan.model.backend import ANCESTOR_LABEL, RUNTIME_KINDS, TRAINJOB
 from gangplan.model.frameworks import Framework
-from gangplan.model.quantity import QuantityError, parse
-from gangplan.plan.launchers import UnreadableError, find
+from gangplan.model.quantity import QuantityError, parse_quantity
+from gangplan.plan.launchers import UnreadableError, find_launchers
 
 _NODE, _LAUNCHER = "node", "launcher"
 INITIALIZERS = ("dataset", "model")
 _PET = frozenset({"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"})
 _OWN = "a run has a runtime of its own"
-_STARTS: dict[str, tuple[Start, Framework]] = {
+_STARTS: dict[str, tuple[StartMethod, Framework]] = {
     "torch": ("torch", "torch"),
     "mpi": ("mpi", "mpi"),
     "jax": ("plain", "jax"),
@@ -36,7 +36,7 @@ _STARTS: dict[str, tuple[Start, Framework]] = {
 }
 
 
-def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a TrainJob.
 
     Raises SourceError if its runtime is not known, or has no pod that trains.
@@ -44,24 +44,24 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Workl
     root = account.root()
     spec = root["spec"]
     reference = spec["runtimeRef"]
-    runtime, known = _runtime(spec, others)
+    runtime, known = _find_training_runtime(spec, others)
     trainer = spec["trainer"]
     reference.dropped(_OWN)
     policy = runtime["spec"]["mlPolicy"] if runtime else None
-    kind = known.kind if known else _kind(policy)
+    kind = known.kind if known else _find_policy_framework(policy)
     start, framework = _STARTS[kind]
-    roles, before = _roles(runtime, known, trainer, kind, spec)
-    work = Workload(
+    roles, before = _read_runtime_roles(runtime, known, trainer, kind, spec)
+    work = SourceJob(
         TRAINJOB.kind,
         root.at("metadata", "name").text() or root.at("metadata", "generateName").text(),
         start,
         account,
         roles,
-        mpi=FAMILIES.get(policy["mpi"]["mpiImplementation"].text(), "OpenMPI")
+        mpi=MPI_IMPLEMENTATIONS.get(policy["mpi"]["mpiImplementation"].text(), "OpenMPI")
         if kind == "mpi" and policy
         else "",
         framework="" if kind == "mpi" else framework,
-        sets=SETS if kind == "mpi" else _PET,
+        sets=MPI_OPERATOR_VARIABLES if kind == "mpi" else _PET,
         others=(runtime.account,) if runtime else (),
         before=before,
     )
@@ -75,14 +75,16 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Workl
                 "Use an image that has MPI and an SSH server.",
             )
         )
-    _counts(work, policy, trainer)
-    _whole(spec, runtime, work)
+    _map_node_and_rank_counts(work, policy, trainer)
+    _map_trainjob_policies(spec, runtime, work)
     if kind == "mpi" and policy:
-        _mpi(work, policy["mpi"])
+        _map_mpi_policy(work, policy["mpi"])
     return work
 
 
-def _runtime(spec: Node, others: Sequence[OtherObject]) -> tuple[Node | None, KnownRuntime | None]:
+def _find_training_runtime(
+    spec: SourceNode, others: Sequence[OtherObject]
+) -> tuple[SourceNode | None, KnownRuntime | None]:
     """Return the runtime among the sources, else what is assumed about it.
 
     Raises SourceError if neither its name nor the command allows an assumption.
@@ -90,10 +92,14 @@ def _runtime(spec: Node, others: Sequence[OtherObject]) -> tuple[Node | None, Kn
     name = spec["runtimeRef"]["name"].text()
     for one in others:
         metadata = one.value.get("metadata")
-        if one.value.get("kind") in RUNTIMES and isinstance(metadata, dict) and metadata.get("name") == name:
+        if (
+            one.value.get("kind") in RUNTIME_KINDS
+            and isinstance(metadata, dict)
+            and metadata.get("name") == name
+        ):
             return one.account().root(), None
     trainer = spec["trainer"]
-    known = known_runtime(
+    known = find_known_runtime(
         name, (*trainer["command"].texts(), *trainer["args"].texts()), trainer["image"].text()
     )
     if known is None:
@@ -105,7 +111,7 @@ def _runtime(spec: Node, others: Sequence[OtherObject]) -> tuple[Node | None, Kn
     return None, known
 
 
-def _kind(policy: Node | None) -> str:
+def _find_policy_framework(policy: SourceNode | None) -> str:
     if policy is not None:
         for name in _STARTS:
             if isinstance(policy.value, dict) and name in policy.value:
@@ -113,50 +119,59 @@ def _kind(policy: Node | None) -> str:
     return "plain"
 
 
-def _roles(
-    runtime: Node | None, known: KnownRuntime | None, trainer: Node, kind: str, spec: Node
-) -> tuple[tuple[Role, ...], tuple[Step, ...]]:
+def _read_runtime_roles(
+    runtime: SourceNode | None, known: KnownRuntime | None, trainer: SourceNode, kind: str, spec: SourceNode
+) -> tuple[tuple[PodRole, ...], tuple[SetupStep, ...]]:
     """Return the pods that train, launcher first, with counts to be set later; and the steps before them.
 
     Raises SourceError if the runtime has no such pod.
     """
     if runtime is None:
-        worker = Role("worker", 1, PodOf(_alone(trainer, known), spec["absent"], more=()))
-        return (worker,), tuple(_initializers(spec, {}))
+        worker = PodRole(
+            "worker", 1, SourcePod(_build_container_from_trainer(trainer, known), spec["absent"], more=())
+        )
+        return (worker,), tuple(_list_initializer_steps(spec, {}))
     jobs = {
         one["name"].text(): one for one in runtime.at("spec", "template", "spec", "replicatedJobs").items()
     }
-    steps = {one.at("template", "metadata", "labels", ANCESTOR).text(): name for name, one in jobs.items()}
+    steps = {
+        one.at("template", "metadata", "labels", ANCESTOR_LABEL).text(): name for name, one in jobs.items()
+    }
     lead = steps.get("trainer") or (_LAUNCHER if kind == "mpi" and _LAUNCHER in jobs else _NODE)
     names = [lead] if lead == _NODE or _NODE not in jobs else [lead, _NODE]
-    roles: list[Role] = []
+    roles: list[PodRole] = []
     for name in names:
-        pod = pod_of(jobs[name].at("template", "spec", "template"), _NODE) if name in jobs else None
+        pod = (
+            read_pod_template(jobs[name].at("template", "spec", "template"), _NODE) if name in jobs else None
+        )
         if pod is None:
             raise SourceError(f"its runtime has no job {name} with a container")
-        pod = patched(changed(pod, trainer, name == lead, name == _NODE or len(names) == 1), spec, name)
-        roles.append(
-            Role(_LAUNCHER if name == _LAUNCHER else "worker", 1, pod, 0 if name == _LAUNCHER else 1)
+        pod = apply_runtime_patches(
+            apply_trainer(pod, trainer, name == lead, name == _NODE or len(names) == 1), spec, name
         )
-    return tuple(roles), tuple(_before(spec, jobs, steps, tuple(names)))
+        roles.append(
+            PodRole(_LAUNCHER if name == _LAUNCHER else "worker", 1, pod, 0 if name == _LAUNCHER else 1)
+        )
+    return tuple(roles), tuple(_list_steps_before_training(spec, jobs, steps, tuple(names)))
 
 
-def _before(
-    spec: Node, jobs: Mapping[str, Node], ancestors: Mapping[str, str], names: tuple[str, ...]
-) -> Iterator[Step]:
+def _list_steps_before_training(
+    spec: SourceNode, jobs: Mapping[str, SourceNode], ancestors: Mapping[str, str], names: tuple[str, ...]
+) -> Iterator[SetupStep]:
     """Yield the steps that end before the pods that train start; ask about other jobs of the runtime."""
     fetching = {
         name: one for one in INITIALIZERS if (name := ancestors.get(f"{one}-initializer", "")) in jobs
     }
-    order = steps_before(jobs, names)
+    order = find_steps_before(jobs, names)
     found = {
-        one.name: one for one in _initializers(spec, {one: jobs[name] for name, one in fetching.items()})
+        one.name: one
+        for one in _list_initializer_steps(spec, {one: jobs[name] for name, one in fetching.items()})
     }
     for name, job in jobs.items():
         job["name"].dropped(_OWN)
         if name in names:
             continue
-        step = step_of_job(job) if name in order and name not in fetching else None
+        step = convert_job_to_step(job) if name in order and name not in fetching else None
         if name in fetching and fetching[name] in found:
             yield found.pop(fetching[name])
         elif step is not None:
@@ -166,79 +181,85 @@ def _before(
     yield from found.values()
 
 
-def _initializers(spec: Node, jobs: Mapping[str, Node]) -> Iterator[Step]:
+def _list_initializer_steps(spec: SourceNode, jobs: Mapping[str, SourceNode]) -> Iterator[SetupStep]:
     """Yield Trainer's initializers: jobs of the runtime, with the TrainJob's settings for them."""
     for one in INITIALIZERS:
         settings, job = spec["initializer"][one], jobs.get(one)
         if settings or job is not None:
-            pod = pod_of(job.at("template", "spec", "template"), f"{one}-initializer") if job else None
-            yield Step(one, settings if job is None else job, pod, one, settings)
+            pod = (
+                read_pod_template(job.at("template", "spec", "template"), f"{one}-initializer")
+                if job
+                else None
+            )
+            yield SetupStep(one, settings if job is None else job, pod, one, settings)
 
 
-def _alone(trainer: Node, known: KnownRuntime | None) -> ContainerOf:
+def _build_container_from_trainer(trainer: SourceNode, known: KnownRuntime | None) -> SourceContainer:
     """Return the container if the runtime is absent: as the TrainJob says, the rest as in Trainer's own."""
     command, args = trainer["command"].texts(), trainer["args"].texts()
     image = trainer["image"].text() or (known.image if known else "")
     node = LayeredNode(
         trainer["absent"], {name: trainer[name] for name in ("image", "command", "args") if trainer[name]}
     )
-    return ContainerOf(
-        _NODE, image, (*command, *args), not command, tuple(map(env_of, trainer["env"].items())),
-        amounts(trainer["resourcesPerNode"]), (), "", node, trainer["resourcesPerNode"],
+    return SourceContainer(
+        _NODE, image, (*command, *args), not command, tuple(map(read_variable, trainer["env"].items())),
+        read_amounts(trainer["resourcesPerNode"]), (), "", node, trainer["resourcesPerNode"],
     )  # fmt: skip
 
 
-def _counts(work: Workload, policy: Node | None, trainer: Node) -> None:
+def _map_node_and_rank_counts(work: SourceJob, policy: SourceNode | None, trainer: SourceNode) -> None:
     """Set the number of nodes, and the ranks on each."""
     stated, usual = trainer["numNodes"], policy["numNodes"] if policy else trainer["absent"]
     count = stated.number() or usual.number() or 1
-    usual.dropped(REPLACED) if stated else usual.mapped("workers")
-    work.settings["workers"] = Setting(
+    usual.dropped(REPLACED_REASON) if stated else usual.mapped("workers")
+    work.settings["workers"] = SourceSetting(
         count, (stated or usual or trainer).mapped("workers") if stated or usual else trainer
     )
     lead = work.roles[-1]
     launcher = work.launcher
-    roles = [Role(lead.name, count, lead.pod)]
+    roles = [PodRole(lead.name, count, lead.pod)]
     work.roles = (launcher, *roles) if launcher is not None and launcher is not lead else tuple(roles)
     per_node = trainer["numProcPerNode"]
     if (number := per_node.number()) is not None:
-        work.settings["slots"] = Setting(number, per_node.mapped("slots"))
+        work.settings["slots"] = SourceSetting(number, per_node.mapped("slots"))
     elif per_node:
         per_node.same("torchrun starts a rank for each GPU")
     main = work.workers.pod.main
     is_torchrun = work.start == "torch" and _has_launcher(main.command)
-    if work.start == "torch" and number is None and is_torchrun and not GPUS & set(main.resources):
-        cores = _cores(
+    if work.start == "torch" and number is None and is_torchrun and not GPU_RESOURCES & set(main.resources):
+        cores = _parse_cpu_cores(
             main.resources.get("cpu", "")
         )  # torch.go: a rank for each core where there are no GPUs
         if cores > 1:
-            work.settings["slots"] = Setting(cores, main.resources_node)
+            work.settings["slots"] = SourceSetting(cores, main.resources_node)
 
 
 def _has_launcher(words: Sequence[str]) -> bool:
     try:
-        return bool(find(words, None))
+        return bool(find_launchers(words, None))
     except UnreadableError:
         return False
 
 
-def _cores(text: str) -> int:
+def _parse_cpu_cores(text: str) -> int:
     try:
-        return int(parse(text).value()) if text else 1
+        return int(parse_quantity(text).value()) if text else 1
     except QuantityError:
         return 1
 
 
-def _mpi(work: Workload, mpi: Node) -> None:
+def _map_mpi_policy(work: SourceJob, mpi: SourceNode) -> None:
     """Map the policy's settings of a launcher: ranks per node, its own ranks, and where keys are."""
     per_node = mpi["numProcPerNode"]
     number = per_node.number() or 1
     if "slots" in work.settings:
-        per_node.dropped(REPLACED)
+        per_node.dropped(REPLACED_REASON)
     else:
-        gpus = next((one for name, one in work.workers.pod.main.resources.items() if name in GPUS), "")
+        gpus = next(
+            (one for name, one in work.workers.pod.main.resources.items() if name in GPU_RESOURCES), ""
+        )
         slots = int(gpus) if number == 1 and gpus.isdigit() and int(gpus) > 1 else number
-        work.settings["slots"] = Setting(slots, per_node.mapped("slots") if per_node else mpi)
+        work.settings["slots"] = SourceSetting(slots, per_node.mapped("slots") if per_node else mpi)
     work.ssh_keys = mpi["sshAuthMountPath"].mapped("images.ssh.keys").text()
     work.runs_on_launcher = mpi["runLauncherAsNode"].mapped("launcher.runsRanks").value is True
     mpi["mpiImplementation"].mapped("images.mpi.implementation")
@@ -249,13 +270,13 @@ def _mpi(work: Workload, mpi: Node) -> None:
         work.workers.pod.main.node[name].dropped("gangplan starts the SSH server of the workers")
 
 
-def _whole(spec: Node, runtime: Node | None, work: Workload) -> None:
+def _map_trainjob_policies(spec: SourceNode, runtime: SourceNode | None, work: SourceJob) -> None:
     """Map policies of the TrainJob and its runtime."""
-    suspend(spec["suspend"]) if spec["suspend"] else None
-    spec["podGroupPolicy"].dropped(POD_GROUP)
+    account_for_suspend(spec["suspend"]) if spec["suspend"] else None
+    spec["podGroupPolicy"].dropped(POD_GROUP_REASON)
     spec["managedBy"].dropped("the cluster file says whether runs are dispatched (multiKueue)")
     if (seconds := spec["activeDeadlineSeconds"].number()) is not None:
-        work.settings["timeout"] = Setting(seconds, spec["activeDeadlineSeconds"])
+        work.settings["timeout"] = SourceSetting(seconds, spec["activeDeadlineSeconds"])
     for name in ("labels", "annotations"):
         spec[name].dropped("labels: of the spec adds more")
     if runtime is None:
@@ -265,23 +286,23 @@ def _whole(spec: Node, runtime: Node | None, work: Workload) -> None:
     policy = runtime["spec"]["mlPolicy"]
     for name in ("torch", "jax", "xgboost", "flux"):
         policy[name].mapped("framework")
-    runtime["spec"]["podGroupPolicy"].dropped(POD_GROUP)
+    runtime["spec"]["podGroupPolicy"].dropped(POD_GROUP_REASON)
     template = runtime["spec"]["template"]
     template["metadata"].dropped(_OWN)
-    _room(template["spec"], work)
-    jobset_policy(template["spec"], work)
+    _map_initializer_volume_size(template["spec"], work)
+    map_jobset_policy(template["spec"], work)
     for job in template["spec"]["replicatedJobs"].items():
         for name in ("replicas", "dependsOn", "groupName"):
             job[name].dropped(_OWN)
         job["template"]["metadata"].dropped(_OWN)
-        job_policy(job["template"]["spec"], work)
+        map_job_policy(job["template"]["spec"], work)
 
 
-def _room(jobset: Node, work: Workload) -> None:
+def _map_initializer_volume_size(jobset: SourceNode, work: SourceJob) -> None:
     """Set the size of the initializers' volume, which JobSet creates for each run (volumeClaimPolicies)."""
     for policy in jobset["volumeClaimPolicies"].items():
         for one in policy["templates"].items():
             size = one.at("spec", "resources", "requests", "storage")
             if one.at("metadata", "name").text() == "initializer" and work.before:
-                work.room = memory_value(size.text()) or ""
+                work.room = convert_memory(size.text()) or ""
                 policy.mapped("claims")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from gangplan.imports.account import Node
-from gangplan.imports.draft import Draft
-from gangplan.imports.workload import Workload
-from gangplan.plan.launchers import UnreadableError, find, script_at
-from gangplan.plan.launchers.shell import commands
+from gangplan.imports.account import SourceNode
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.workload import SourceJob
+from gangplan.plan.launchers import UnreadableError, find_launchers, find_script_index
+from gangplan.plan.launchers.shell import read_shell_commands
 
 _NAME = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)|([A-Za-z_][A-Za-z0-9_]*))")
 _KUBELET = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
@@ -69,10 +69,10 @@ SET_BY_TORCHRUN = frozenset(
 
 def script_in(words: Sequence[str]) -> int:
     """Return the index of the script that a command passes to a shell; -1 without one."""
-    return script_at(words, 0)
+    return find_script_index(words, 0)
 
 
-def unwrapped(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+def convert_kubelet_variables(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     """Return the command with `$(NAME)` in its script as a shell reads it, if pods start with NAME set.
 
     The kubelet fills that in; in a run it would not if the container's own list has no variable of that name.
@@ -84,18 +84,20 @@ def unwrapped(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     return (*words[:at], text, *words[at + 1 :])
 
 
-def rewritten(draft: Draft, words: tuple[str, ...], framework: str, node: Node) -> tuple[str, ...]:
+def rewrite_command(
+    draft: SpecDraft, words: tuple[str, ...], framework: str, node: SourceNode
+) -> tuple[str, ...]:
     """Return the command of a run: its script first sets the variables of the source's controller.
 
     The address of the first worker is also replaced. What cannot be expressed like this is asked about.
     """
-    words = _hosts(draft, words, framework, node)
+    words = _replace_source_host_names(draft, words, framework, node)
     at = script_in(words)
     left = {
         found[1]
         for word in words
         for found in _KUBELET.finditer(word)
-        if found[1] in draft.work.sets | set(_names(draft.work, framework))
+        if found[1] in draft.work.sets | set(_map_controller_variables(draft.work, framework))
     }
     if left:
         names = ", ".join(f"$({name})" for name in sorted(left))
@@ -112,7 +114,7 @@ def rewritten(draft: Draft, words: tuple[str, ...], framework: str, node: Node) 
         )
     if at < 0:
         return words
-    told = _told(draft.work, words, at, framework)
+    told = _find_unset_script_variables(draft.work, words, at, framework)
     if not told:
         return words
     exports = " ".join(f'{name}="{value}"' for name, value in told.items())
@@ -122,26 +124,35 @@ def rewritten(draft: Draft, words: tuple[str, ...], framework: str, node: Node) 
     return (*words[:at], f"export {exports}\n{words[at].lstrip()}", *words[at + 1 :])
 
 
-def _renamed(work: Workload, framework: str) -> dict[str, str]:
+def _map_renamed_variables(work: SourceJob, framework: str) -> dict[str, str]:
     count = _COUNTS.get(framework, str(sum(role.count for role in work.roles)))
     return {name: count if what == "count" else _INDEX_OF for name, what in work.renames.items()}
 
 
-def _names(work: Workload, framework: str) -> dict[str, str]:
-    return {**{"torch": _TORCH, "plain": _PLAIN, "jax": _JAX}.get(framework, {}), **_renamed(work, framework)}
+def _map_controller_variables(work: SourceJob, framework: str) -> dict[str, str]:
+    return {
+        **{"torch": _TORCH, "plain": _PLAIN, "jax": _JAX}.get(framework, {}),
+        **_map_renamed_variables(work, framework),
+    }
 
 
-def _told(work: Workload, words: Sequence[str], at: int, framework: str) -> dict[str, str]:
+def _find_unset_script_variables(
+    work: SourceJob, words: Sequence[str], at: int, framework: str
+) -> dict[str, str]:
     """Return the variables that the script reads and nothing sets, with their values in a run."""
-    names = _names(work, framework)
+    names = _map_controller_variables(work, framework)
     try:
-        if framework == "torch" and not find(words, None):
-            names = _renamed(work, framework)  # torchrun starts the whole script, and sets the rest
+        if framework == "torch" and not find_launchers(words, None):
+            names = _map_renamed_variables(
+                work, framework
+            )  # torchrun starts the whole script, and sets the rest
     except UnreadableError:
         return {}  # a finding reports it
     used = {found[1] or found[2] for found in _NAME.finditer(words[at])}
     try:
-        set_here = {word.text.partition("=")[0] for one in commands(words[at]) for word in one.sets}
+        set_here = {
+            word.text.partition("=")[0] for one in read_shell_commands(words[at]) for word in one.sets
+        }
     except UnreadableError:
         set_here = set()
     of_spec = {
@@ -153,7 +164,9 @@ def _told(work: Workload, words: Sequence[str], at: int, framework: str) -> dict
     return {name: value for name, value in names.items() if name in used - set_here - of_spec}
 
 
-def _hosts(draft: Draft, words: tuple[str, ...], framework: str, node: Node) -> tuple[str, ...]:
+def _replace_source_host_names(
+    draft: SpecDraft, words: tuple[str, ...], framework: str, node: SourceNode
+) -> tuple[str, ...]:
     """Replace the name of the source's first pod by an address in a run; ask about other names."""
     work = draft.work
     if not work.hosts:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.groups import Group, grouped
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.groups import SourcePodGroup, group_into_roles
 from gangplan.imports.layers import LayeredNode
-from gangplan.imports.mpijob import SETS
-from gangplan.imports.pods import MountOf, PodOf, VolumeOf, pod_of
-from gangplan.imports.policies import POD_GROUP
+from gangplan.imports.mpijob import MPI_OPERATOR_VARIABLES
+from gangplan.imports.pods import SourceMount, SourcePod, SourceVolume, read_pod_template
+from gangplan.imports.policies import POD_GROUP_REASON
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.workload import Setting, SourceError, Workload
+from gangplan.imports.workload import SourceError, SourceJob, SourceSetting
 
 _PLUGIN = "gangplan and Trainer set up what the pods of a run need of each other"
 _POLICY = "a failed worker fails the run; retries restart it as a whole"
@@ -32,49 +32,55 @@ _OF_PYTORCH = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _OF_TENSORFLOW = ("TF_CONFIG",)
 
 
-def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a Job of Volcano. Raises SourceError for one without a pod."""
     root = account.root()
     spec = root["spec"]
     name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()
-    groups = [one for number, task in enumerate(spec["tasks"].items()) if (one := _group(task, number, spec))]
+    groups = [
+        one
+        for number, task in enumerate(spec["tasks"].items())
+        if (one := _read_task_pod_group(task, number, spec))
+    ]
     if not groups:
         raise SourceError("no task of it has a container (spec.tasks[].template)")
     plugins = {key: node.texts() for key, node in spec["plugins"].fields()}
-    found = grouped(groups, _lead(plugins, groups))
+    found = group_into_roles(groups, _find_mpi_master_task(plugins, groups))
     start, framework = found.start, found.framework
     if "pytorch" in plugins and start == "plain":
         start, framework = "torch", "torch"
     elif "tensorflow" in plugins and start == "plain":
         framework = "tensorflow"
-    work = Workload(
+    work = SourceJob(
         "VolcanoJob", name, start, account, found.roles, framework=framework or "", aside=found.aside
     )
     work.mpi = "OpenMPI" if start == "mpi" else ""
-    _hosts(work, groups, plugins)
+    _set_volcano_hosts_and_env(work, groups, plugins)
     if len(found.roles) > 1 and found.roles[0].name == "launcher":
         for field in ("command", "args"):
             work.workers.pod.main.node[field].dropped("gangplan starts the SSH server of the workers")
     workers = next(one for one in groups if one.pod is found.roles[-1].pod)
-    work.settings["workers"] = Setting(workers.count, workers.node["replicas"] or workers.node)
-    _policies(spec, work)
+    work.settings["workers"] = SourceSetting(workers.count, workers.node["replicas"] or workers.node)
+    _map_volcano_job_policies(spec, work)
     for group in groups:
-        _task(group.node)
+        _map_volcano_task_fields(group.node)
     return work
 
 
-def _group(task: Node, number: int, spec: Node) -> Group | None:
+def _read_task_pod_group(task: SourceNode, number: int, spec: SourceNode) -> SourcePodGroup | None:
     """Return the pods of a task; None if there are none."""
-    pod = pod_of(task["template"])
+    pod = read_pod_template(task["template"])
     replicas = task["replicas"].number()
     count = 1 if replicas is None else replicas
     if pod is None or count < 1:
         task.dropped("it has no pods")
         return None
-    return Group(task["name"].text() or f"task{number}", count, _mounted(pod, spec), task)
+    return SourcePodGroup(
+        task["name"].text() or f"task{number}", count, _add_volcano_job_volumes(pod, spec), task
+    )
 
 
-def _mounted(pod: PodOf, spec: Node) -> PodOf:
+def _add_volcano_job_volumes(pod: SourcePod, spec: SourceNode) -> SourcePod:
     """Return a pod with the volumes of the job, which all of its containers mount."""
     main = pod.main
     for node in spec["volumes"].items():
@@ -82,13 +88,13 @@ def _mounted(pod: PodOf, spec: Node) -> PodOf:
         if not claim:
             continue  # one that Volcano creates for the job
         source = LayeredNode(node, {"persistentVolumeClaim": LayeredNode(node, {"claimName": claim})})
-        volume = VolumeOf(claim.text(), "persistentVolumeClaim", claim.text(), source)
-        mount = MountOf(node["mountPath"].text(), volume, claim.text(), False, "", node)
+        volume = SourceVolume(claim.text(), "persistentVolumeClaim", claim.text(), source)
+        mount = SourceMount(node["mountPath"].text(), volume, claim.text(), False, "", node)
         main = replace(main, mounts=(*main.mounts, mount))
     return replace(pod, main=main)
 
 
-def _lead(plugins: dict[str, tuple[str, ...]], groups: Sequence[Group]) -> str:
+def _find_mpi_master_task(plugins: dict[str, tuple[str, ...]], groups: Sequence[SourcePodGroup]) -> str:
     """Return the task that starts the MPI ranks, if the plugin names it."""
     if "mpi" not in plugins:
         return ""
@@ -96,9 +102,11 @@ def _lead(plugins: dict[str, tuple[str, ...]], groups: Sequence[Group]) -> str:
     return stated if stated in [one.name for one in groups] else ""
 
 
-def _hosts(work: Workload, groups: Sequence[Group], plugins: dict[str, tuple[str, ...]]) -> None:
+def _set_volcano_hosts_and_env(
+    work: SourceJob, groups: Sequence[SourcePodGroup], plugins: dict[str, tuple[str, ...]]
+) -> None:
     """Set the names of pods, and the variables that plugins set."""
-    names = set(_INDEXES) | (SETS if work.start == "mpi" else set())
+    names = set(_INDEXES) | (MPI_OPERATOR_VARIABLES if work.start == "mpi" else set())
     for group in groups:
         bare = re.sub(r"[^A-Z0-9]", "_", group.name.upper())
         names |= {f"VC_{bare}_HOSTS", f"VC_{bare}_NUM"}
@@ -115,15 +123,15 @@ def _hosts(work: Workload, groups: Sequence[Group], plugins: dict[str, tuple[str
     work.first_host = rf"\b{re.escape(work.name)}-{re.escape(work.roles[0].name)}-0\b{domain}"
 
 
-def _policies(spec: Node, work: Workload) -> None:
+def _map_volcano_job_policies(spec: SourceNode, work: SourceJob) -> None:
     for name in _WHOLE:
-        spec[name].dropped(POD_GROUP)
+        spec[name].dropped(POD_GROUP_REASON)
     spec["plugins"].dropped(_PLUGIN)
     tries = spec["maxRetry"]
     if (count := tries.number()) is not None:
-        work.settings["retries"] = Setting(count, tries)
+        work.settings["retries"] = SourceSetting(count, tries)
     if spec["priorityClassName"]:
-        work.settings["priority"] = Setting(spec["priorityClassName"].text(), spec["priorityClassName"])
+        work.settings["priority"] = SourceSetting(spec["priorityClassName"].text(), spec["priorityClassName"])
     for one in spec["policies"].items():
         one.dropped(
             "a run is complete once the program is" if one["action"].value == "CompleteJob" else _POLICY
@@ -136,11 +144,11 @@ def _policies(spec: Node, work: Workload) -> None:
             )
 
 
-def _task(task: Node) -> None:
+def _map_volcano_task_fields(task: SourceNode) -> None:
     """Map a task whose pods are workers or the launcher."""
     task["replicas"].mapped("workers")
     task["name"].dropped("Trainer names the pods of a run")
-    task["minAvailable"].dropped(POD_GROUP)
+    task["minAvailable"].dropped(POD_GROUP_REASON)
     task["maxRetry"].dropped(_POLICY)
     for one in task["policies"].items():
         one.dropped(

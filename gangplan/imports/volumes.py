@@ -6,14 +6,14 @@ import posixpath
 import re
 from typing import Any
 
-from gangplan.imports.amounts import memory_value
-from gangplan.imports.draft import Draft, offers
-from gangplan.imports.environment import list_in_team
+from gangplan.imports.amounts import convert_memory
+from gangplan.imports.draft import SpecDraft, has_file_field
+from gangplan.imports.environment import suggest_team_reference
 from gangplan.imports.inline import map_inline
 from gangplan.imports.nfs import map_nfs
-from gangplan.imports.pods import ContainerOf, MountOf, VolumeOf
-from gangplan.imports.workload import Role
-from gangplan.resolve.mounts import TAKEN
+from gangplan.imports.pods import SourceContainer, SourceMount, SourceVolume
+from gangplan.imports.workload import PodRole
+from gangplan.resolve.mounts import TAKEN_FOLDERS
 from gangplan.spec.words import DNS_LABEL
 
 _SHM = "/dev/shm"
@@ -22,12 +22,12 @@ _TOKENS = "/var/run/secrets/kubernetes.io"
 _MODES = ("ReadWriteMany",)
 
 
-def map_volumes(draft: Draft, role: Role) -> None:
+def map_volumes(draft: SpecDraft, role: PodRole) -> None:
     """Map what the container that trains mounts, then volumes that nothing mounts."""
     mounted: set[str] = set()
     for mount in role.pod.main.mounts:
         mounted.add(mount.name)
-        _mount(draft, mount)
+        _map_volume_mount(draft, mount)
     for other in (*role.pod.setup, *role.pod.sidecars):
         mounted |= {mount.name for mount in other.mounts}
     for volume in role.pod.volumes:
@@ -37,7 +37,7 @@ def map_volumes(draft: Draft, role: Role) -> None:
             volume.node["name"].dropped("volumes of a run are named by what they hold")
 
 
-def _mount(draft: Draft, mount: MountOf) -> None:
+def _map_volume_mount(draft: SpecDraft, mount: SourceMount) -> None:
     volume, node = mount.volume, mount.node
     node["name"].dropped("volumes of a run are named by what they hold")
     if volume is None and any(one.fetches for one in draft.work.before):
@@ -59,7 +59,7 @@ def _mount(draft: Draft, mount: MountOf) -> None:
         return
     if path == _SHM and volume.kind in ("emptyDir", "hostPath"):
         node.same("every run has shared memory of half of its memory at /dev/shm")
-        _shm(volume)
+        _map_shared_memory_volume(volume)
         return
     if volume.kind == "hostPath":
         draft.host_paths.append(mount)  # only the platform can give a folder of the node (platform.py)
@@ -68,7 +68,7 @@ def _mount(draft: Draft, mount: MountOf) -> None:
         draft.ask(node, f"'{mount.path}' is no folder that a run can mount", "Choose another one.")
         return
     if taken := next(
-        (why for folder, why in TAKEN.items() if path == folder or path.startswith(f"{folder}/")), ""
+        (why for folder, why in TAKEN_FOLDERS.items() if path == folder or path.startswith(f"{folder}/")), ""
     ):
         node.dropped(f"nothing may be mounted at {path}: {taken}")
         volume.node.dropped(f"nothing may be mounted at {path}: {taken}")
@@ -82,9 +82,9 @@ def _mount(draft: Draft, mount: MountOf) -> None:
     handler(draft, mount, volume, path)
 
 
-def _claim(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+def _map_claim_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     source = volume.node["persistentVolumeClaim"]
-    name = _claim_name(draft, volume.reference, mount)
+    name = _resolve_team_claim_name(draft, volume.reference, mount)
     if name is None:
         draft.ask(
             source,
@@ -113,7 +113,7 @@ def _claim(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
         )
 
 
-def _claim_name(draft: Draft, claim: str, mount: MountOf) -> str | None:
+def _resolve_team_claim_name(draft: SpecDraft, claim: str, mount: SourceMount) -> str | None:
     """Return the team's name of a claim; without one, suggest it. Return None for an invalid name."""
     for name, entry in draft.home.of_team.claims.items():
         if (entry.claim_name or name) == claim:
@@ -142,14 +142,14 @@ def _claim_name(draft: Draft, claim: str, mount: MountOf) -> str | None:
     return name
 
 
-def _shm(volume: VolumeOf) -> None:
+def _map_shared_memory_volume(volume: SourceVolume) -> None:
     size = volume.node["emptyDir"]["sizeLimit"]
     if size:
         size.dropped("half of the run's memory; raise memory if that is less")
     volume.node.same("every run has shared memory at /dev/shm")
 
 
-def _secret(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+def _map_secret_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     source = volume.node["secret"]
     if not volume.reference:
         draft.ask(source, "the secret has no name", "Correct the source.")
@@ -165,12 +165,12 @@ def _secret(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
     if draft.put(f"secrets.files/{volume.reference}", path, source["secretName"]):
         mount.node["mountPath"].mapped(f"secrets.files.{volume.reference}")
         mount.node["readOnly"].same("secrets are read-only")
-        list_in_team(draft, "secrets", volume.reference, source)
+        suggest_team_reference(draft, "secrets", volume.reference, source)
 
 
-def _empty(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+def _map_empty_dir_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     source = volume.node["emptyDir"]
-    if not offers("scratch"):
+    if not has_file_field("scratch"):
         draft.ask(
             source,
             f"no field of a spec asks for scratch space (at {path})",
@@ -179,11 +179,15 @@ def _empty(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
         mount.node["mountPath"].asked("no field of a spec asks for scratch space")
         return
     medium = "memory" if volume.reference == "Memory" else "disk"
-    size = memory_value(source["sizeLimit"].text()) or ("1Gi" if medium == "memory" else "10Gi")
-    _scratch(draft, mount, volume, {"size": size, "medium": medium, "path": path}, not source["sizeLimit"])
+    size = convert_memory(source["sizeLimit"].text()) or ("1Gi" if medium == "memory" else "10Gi")
+    _set_scratch_space(
+        draft, mount, volume, {"size": size, "medium": medium, "path": path}, not source["sizeLimit"]
+    )
 
 
-def _scratch(draft: Draft, mount: MountOf, volume: VolumeOf, value: dict[str, str], is_guess: bool) -> None:
+def _set_scratch_space(
+    draft: SpecDraft, mount: SourceMount, volume: SourceVolume, value: dict[str, str], is_guess: bool
+) -> None:
     if draft.values.get("scratch") not in (None, value):
         volume.node.asked("a run has one scratch space")
         mount.node.asked("a run has one scratch space")
@@ -198,21 +202,21 @@ def _scratch(draft: Draft, mount: MountOf, volume: VolumeOf, value: dict[str, st
         )
 
 
-def _ephemeral(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+def _map_ephemeral_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     claim = volume.node["ephemeral"]["volumeClaimTemplate"]["spec"]
-    size = memory_value(claim["resources"]["requests"]["storage"].text())
-    if not offers("scratch") or size is None:
+    size = convert_memory(claim["resources"]["requests"]["storage"].text())
+    if not has_file_field("scratch") or size is None:
         draft.ask(
             volume.node, "no field of a spec asks for a volume of the run's own", "Use a claim of the team."
         )
         mount.node["mountPath"].asked("no field of a spec asks for a volume of the run's own")
         return
-    _scratch(draft, mount, volume, {"size": size, "medium": "local", "path": path}, False)
+    _set_scratch_space(draft, mount, volume, {"size": size, "medium": "local", "path": path}, False)
 
 
-def _config(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
+def _map_config_map_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     source = volume.node["configMap"]
-    if not offers("files"):
+    if not has_file_field("files"):
         draft.ask(
             source,
             f"no field of a spec mounts a ConfigMap (at {path})",
@@ -226,21 +230,21 @@ def _config(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
     if draft.put(f"files/{volume.reference}", path, source["name"]):
         mount.node["mountPath"].mapped("files")
         mount.node["readOnly"].same("files are read-only")
-        list_in_team(draft, "configMaps", volume.reference, source)
+        suggest_team_reference(draft, "configMaps", volume.reference, source)
 
 
 _HANDLERS = {
-    "persistentVolumeClaim": _claim,
-    "secret": _secret,
-    "emptyDir": _empty,
-    "ephemeral": _ephemeral,
-    "configMap": _config,
+    "persistentVolumeClaim": _map_claim_volume,
+    "secret": _map_secret_volume,
+    "emptyDir": _map_empty_dir_volume,
+    "ephemeral": _map_ephemeral_volume,
+    "configMap": _map_config_map_volume,
     "csi": map_inline,
     "nfs": map_nfs,
 }
 
 
-def mounts_of(container: ContainerOf) -> dict[str, str]:
+def list_mounts(container: SourceContainer) -> dict[str, str]:
     """Return the volume at each folder, for comparisons."""
     return {
         mount.path: f"{mount.volume.kind} {mount.volume.reference}".strip()

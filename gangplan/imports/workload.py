@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import Literal
 
 from gangplan.findings import Location
-from gangplan.imports.account import Account, Entry, Node
-from gangplan.imports.pods import PodOf
+from gangplan.imports.account import Account, LeafOutcome, SourceNode
+from gangplan.imports.pods import SourcePod
 from gangplan.imports.trials import Trials
 from gangplan.records import dataclass
 
@@ -23,11 +23,11 @@ class SourceError(ValueError):
 
 # How ranks of a source start: mpirun over SSH, torch's environment (torchrun or variables), or one program
 # per pod.
-Start = Literal["mpi", "torch", "plain"]
+StartMethod = Literal["mpi", "torch", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class PodRole:
     """Pods of one shape.
 
     `ranks` is how many processes of the program each of them runs, 0 for one that only starts them; `whole`
@@ -36,17 +36,17 @@ class Role:
 
     name: str
     count: int
-    pod: PodOf
+    pod: SourcePod
     ranks: int = 1
-    whole: Node | None = None
+    whole: SourceNode | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SourceSetting:
     """A value of the whole job, with the field of the source that it comes from."""
 
     value: str | int
-    node: Node
+    node: SourceNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +59,20 @@ class Hint:
 
     kind: Literal["pool", "model", "machine", "grace"]
     text: str
-    node: Node
+    node: SourceNode
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class WorkerRange:
     """A range of workers, its place, and how often ranks restart within one try."""
 
     span: tuple[int, int]
-    node: Node
+    node: SourceNode
     restarts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SetupStep:
     """What is done once, in one pod, before the workers start.
 
     `fetches` is `dataset` or `model` for an initializer of Trainer. `settings` are the TrainJob's for it, and
@@ -80,19 +80,19 @@ class Step:
     """
 
     name: str
-    node: Node
-    pod: PodOf | None
+    node: SourceNode
+    pod: SourcePod | None
     fetches: str = ""
-    settings: Node | None = None
+    settings: SourceNode | None = None
 
-    def stated(self, name: str) -> Node | None:
+    def stated(self, name: str) -> SourceNode | None:
         """Return the value of a variable of its pod; None if the pod does not have it."""
         env = self.pod.main.env if self.pod else ()
         return next((one.node["value"] for one in env if one.name == name), None)
 
 
 @dataclass(slots=True)
-class Workload:
+class SourceJob:
     """A job of another system.
 
     `roles` end with the workers; a launcher without ranks comes first. Roles `aside` run something else next
@@ -113,10 +113,10 @@ class Workload:
 
     kind: str
     name: str
-    start: Start
+    start: StartMethod
     account: Account
-    roles: tuple[Role, ...]
-    settings: dict[str, Setting] = field(default_factory=dict)
+    roles: tuple[PodRole, ...]
+    settings: dict[str, SourceSetting] = field(default_factory=dict)
     mpi: str = ""
     ssh_keys: str = ""
     runs_on_launcher: bool = False
@@ -127,19 +127,19 @@ class Workload:
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     others: tuple[Account, ...] = ()
-    aside: tuple[Role, ...] = ()
-    before: tuple[Step, ...] = ()
+    aside: tuple[PodRole, ...] = ()
+    before: tuple[SetupStep, ...] = ()
     room: str = ""
     told: str = ""
-    exit_codes: list[tuple[str, tuple[int, ...], Node]] = field(default_factory=list)
-    elastic: Span | None = None
-    questions: list[tuple[Node, str, str]] = field(default_factory=list)
+    exit_codes: list[tuple[str, tuple[int, ...], SourceNode]] = field(default_factory=list)
+    elastic: WorkerRange | None = None
+    questions: list[tuple[SourceNode, str, str]] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
-    again: Callable[[Start], None] | None = None
+    again: Callable[[StartMethod], None] | None = None
     hosts: str = ""
     first_host: str = ""
     starts_ranks: bool = False
-    new_claims: dict[str, tuple[dict[str, object], Node]] = field(default_factory=dict)
+    new_claims: dict[str, tuple[dict[str, object], SourceNode]] = field(default_factory=dict)
     renames: dict[str, str] = field(default_factory=dict)
     trials: Trials | None = None
 
@@ -147,22 +147,22 @@ class Workload:
         """Return where the source begins."""
         return self.account.where(())
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[LeafOutcome, ...]:
         """Return what became of every leaf, of the source and of what came with it."""
         return tuple(entry for account in (self.account, *self.others) for entry in account.entries())
 
     @property
-    def workers(self) -> Role:
+    def workers(self) -> PodRole:
         """The role that trains."""
         return self.roles[-1]
 
     @property
-    def launcher(self) -> Role | None:
+    def launcher(self) -> PodRole | None:
         """The pod that starts the ranks, if it is a separate one."""
         return self.roles[0] if len(self.roles) > 1 and self.roles[0].name == "launcher" else None
 
     @property
-    def lead(self) -> Role:
+    def lead(self) -> PodRole:
         """The pod with the command of the run: the launcher, else workers, else any with a command."""
         named = (one for one in reversed(self.roles) if not one.pod.main.has_entrypoint)
         return self.launcher or next(named, self.workers)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gangplan.errors import ToolError, UserError, refusal
-from gangplan.starter.write import replace_file, write_new
+from gangplan.errors import ToolError, UserError, build_refusal_error
+from gangplan.starter.write import replace_file, write_new_files
 
 
-def write_all(
+def write_imported_files(
     root: Path, new: Mapping[str, str], before: Mapping[str, bytes | None], after: Mapping[str, bytes]
 ) -> None:
     """Write the new files, and replace the changed ones.
@@ -25,7 +25,7 @@ def write_all(
         if (path.read_bytes() if path.is_file() else None) != before.get(name):
             raise ToolError(f"{name} was changed meanwhile; nothing was written", "Run the command again.")
     made = {name: data.decode() for name, data in after.items() if before.get(name) is None}
-    write_new(root, {**new, **made})
+    write_new_files(root, {**new, **made})
     replaced: list[str] = []
     try:
         for name, data in after.items():
@@ -40,5 +40,5 @@ def write_all(
             with suppress(OSError):
                 (root / name).unlink()
         if isinstance(failed, OSError):
-            raise refusal(f"nothing was written: {failed.filename}", failed) from None
+            raise build_refusal_error(f"nothing was written: {failed.filename}", failed) from None
         raise

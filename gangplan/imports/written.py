@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 
-from gangplan.imports.account import Node
-from gangplan.imports.command import Converted
-from gangplan.imports.draft import Draft
-from gangplan.plan.reserved import is_needed, is_reserved
-from gangplan.plan.words import unexpanded
+from gangplan.imports.account import SourceNode
+from gangplan.imports.command import ConvertedCommand
+from gangplan.imports.draft import SpecDraft
+from gangplan.plan.reserved import is_launcher_variable, is_reserved_variable
+from gangplan.plan.words import find_unexpanded_names
 from gangplan.rules.imports import IMPORT_TEMPLATE
 
 _MOST_WORDS = 128  # the most words of a command (spec/job.py); a script may have any number
@@ -20,13 +20,13 @@ _SETS = re.compile(
 )
 
 
-def write_command(draft: Draft, found: Converted, node: Node) -> None:
+def set_spec_command(draft: SpecDraft, found: ConvertedCommand, node: SourceNode) -> None:
     """Put the command into the spec.
 
     Variables in words that no shell reads belong to a template, or are a mistake.
     """
     work = draft.work
-    if left := [] if draft.given_command else unexpanded(found.command):
+    if left := [] if draft.given_command else find_unexpanded_names(found.command):
         names = " and ".join(f"${name}" for name in left)
         draft.refuse(
             IMPORT_TEMPLATE,
@@ -39,7 +39,7 @@ def write_command(draft: Draft, found: Converted, node: Node) -> None:
         draft.wonder(node, message, "Check what the program reads.")
     if not found.command:
         return
-    found.command = _without_launch(draft, found.command)
+    found.command = _remove_launch_variable_lines(draft, found.command)
     if len(found.command) > _MOST_WORDS:
         found.command = ("bash", "-c", f"exec {shlex.join(found.command)}")
     draft.put("command", list(found.command))
@@ -49,13 +49,13 @@ def write_command(draft: Draft, found: Converted, node: Node) -> None:
     draft.origins["command"] = node
 
 
-def _without_launch(draft: Draft, words: tuple[str, ...]) -> tuple[str, ...]:
+def _remove_launch_variable_lines(draft: SpecDraft, words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a script without lines for how ranks start, such as I_MPI_HYDRA_BOOTSTRAP: the run sets that."""
     if len(words) < 3 or "\n" not in words[-1]:
         return words
 
     def line(found: re.Match[str]) -> str:
-        if not (is_reserved(found[1]) and is_needed(found[1])):
+        if not (is_reserved_variable(found[1]) and is_launcher_variable(found[1])):
             return found[0]
         draft.work.notes.append(f"{found[0].strip()}: the run sets it, for its own hosts")
         return ""

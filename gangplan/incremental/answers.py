@@ -17,9 +17,9 @@ from io import TextIOWrapper
 from itertools import pairwise
 
 from gangplan import clock
-from gangplan.incremental.look import Look, Memory, look, memory_of
-from gangplan.incremental.program import WITHOUT, package, requirements
-from gangplan.incremental.store import MOST_ANSWER_BYTES, MOST_ANSWERS, Store
+from gangplan.incremental.look import Look, LookMemory, look_at_folders, read_memory
+from gangplan.incremental.program import SKIPPED_FOLDERS, find_package_folder, list_installed_versions
+from gangplan.incremental.store import MOST_ANSWER_BYTES, MOST_ANSWERS, RecordStore
 
 #: Commands whose answer follows from the workspace. All others do something, or look elsewhere.
 COMMANDS = frozenset({"plan", "render", "validate"})
@@ -85,7 +85,7 @@ class Question:
 
     __slots__ = ("before", "is_whole", "key", "memory", "root", "size", "store", "written")
 
-    def __init__(self, root: str, key: str, store: Store, memory: Memory, before: Look) -> None:
+    def __init__(self, root: str, key: str, store: RecordStore, memory: LookMemory, before: Look) -> None:
         self.root, self.key, self.store, self.memory, self.before = root, key, store, memory, before
         self.written: Written = []
         self.size = 0
@@ -122,7 +122,7 @@ class Question:
                 after = self._recent()
                 untouched = after.whole
             else:
-                after, untouched = look(self.root, FOLDERS, self.memory, workers=_WORKERS), ""
+                after, untouched = look_at_folders(self.root, FOLDERS, self.memory, workers=_WORKERS), ""
         except OSError:
             return
         if after.memory != self.memory:
@@ -141,14 +141,14 @@ class Question:
         """
         before, after = self.before, Look()
         recent = {path for path in before.contents if path not in before.memory}
-        again = look(self.root, recent, {}) if recent else after
+        again = look_at_folders(self.root, recent, {}) if recent else after
         for name in ("contents", "memory", "said"):
             kept = {path: one for path, one in getattr(before, name).items() if path not in recent}
             setattr(after, name, {**kept, **getattr(again, name)})
         return after
 
 
-def question(arguments: Sequence[str]) -> Question | None:
+def build_question(arguments: Sequence[str]) -> Question | None:
     """Return the question of a command line, or None if the answer does not follow from the workspace's
     files."""
     if not arguments or arguments[0] not in COMMANDS or "GITHUB_STEP_SUMMARY" in os.environ:
@@ -158,21 +158,21 @@ def question(arguments: Sequence[str]) -> Question | None:
     if any(one.startswith(_ELSEWHERE) or _TO_FILE.match(one) for one in arguments):
         return None
     try:
-        root = _root(arguments)
+        root = _find_workspace_root(arguments)
         if root is None:
             return None
-        key = _key(root, arguments)
-        store = Store(root)
+        key = _compute_question_digest(root, arguments)
+        store = RecordStore(root)
         if key is None or store.folder is None:
             return None
-        memory = memory_of(store.get("folders"))
-        return Question(root, key, store, memory, look(root, FOLDERS, memory, workers=_WORKERS))
+        memory = read_memory(store.get("folders"))
+        return Question(root, key, store, memory, look_at_folders(root, FOLDERS, memory, workers=_WORKERS))
     except OSError:
         return None
 
 
-def _root(arguments: Sequence[str]) -> str | None:
-    """Return the workspace, as `commands.common.request` finds it; None if that is unsure."""
+def _find_workspace_root(arguments: Sequence[str]) -> str | None:
+    """Return the workspace, as `commands.common.build_request` finds it; None if that is unsure."""
     start = os.getcwd()
     for index, one in enumerate(arguments):
         if one in ("-C", "--workspace"):
@@ -189,7 +189,7 @@ def _root(arguments: Sequence[str]) -> str | None:
         folder = above
 
 
-def _key(root: str, arguments: Sequence[str]) -> str | None:
+def _compute_question_digest(root: str, arguments: Sequence[str]) -> str | None:
     """Return a digest of the question; None if it names files that are not looked at."""
     folder = os.getcwd()
     parts: list[object] = [folder, root, *arguments]
@@ -203,8 +203,8 @@ def _key(root: str, arguments: Sequence[str]) -> str | None:
                 return None
             parts.append(there)
     parts += [f"{name}={os.environ[name]}" for name in VARIABLES if name in os.environ]
-    parts += [clock.day(), _terminal(), _repository(root)]
-    parts += [*_programs(), *_itself()]
+    parts += [clock.read_today(), _describe_terminals(), _find_git_repository(root)]
+    parts += [*_list_tool_file_states(), *_list_package_file_states()]
     return sha256("\0".join(map(str, parts)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
@@ -213,7 +213,7 @@ def _is_looked_at(root: str, path: str) -> bool:
     return f"{path}/".startswith(tuple(f"{root}/{name}/" for name in FOLDERS))
 
 
-def _terminal() -> str:
+def _describe_terminals() -> str:
     """Return which of the streams are terminals, and how wide they are."""
     found = []
     for stream in (sys.stdin, sys.stdout, sys.stderr):
@@ -222,7 +222,7 @@ def _terminal() -> str:
     return "|".join(found)
 
 
-def _repository(root: str) -> str:
+def _find_git_repository(root: str) -> str:
     """Return the folder of the Git repository that the workspace is in."""
     folder = root
     while not os.path.exists(os.path.join(folder, ".git")):
@@ -233,7 +233,7 @@ def _repository(root: str) -> str:
     return folder
 
 
-def _programs() -> list[str]:
+def _list_tool_file_states() -> list[str]:
     """Return what the system says about every program that may be started, in all places where it may be
     found."""
     home = os.path.expanduser("~")
@@ -250,19 +250,19 @@ def _programs() -> list[str]:
         except OSError:
             versions = []
         paths += [os.path.join(cache, name, version, name) for version in versions]
-    return [f"{path} {said}" for path in paths if (said := _said(path))]
+    return [f"{path} {said}" for path in paths if (said := _describe_file_state(path))]
 
 
-def _itself() -> list[str]:
+def _list_package_file_states() -> list[str]:
     """Return what the system says about gangplan's own files, and the packages that it uses."""
-    found = [package(), *requirements()]
+    found = [find_package_folder(), *list_installed_versions()]
     for parent, folders, names in os.walk(found[0], followlinks=True):
-        folders[:] = sorted(name for name in folders if name not in WITHOUT)
-        found += [f"{name} {_said(os.path.join(parent, name))}" for name in sorted(names)]
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+        found += [f"{name} {_describe_file_state(os.path.join(parent, name))}" for name in sorted(names)]
     return found
 
 
-def _said(path: str) -> str:
+def _describe_file_state(path: str) -> str:
     """Return what distinguishes one state of a file from another; empty if there is no file."""
     try:
         own = os.stat(path)

@@ -31,10 +31,10 @@ MOST_BYTES = 64 << 20
 _KIND = 0o170000
 
 #: By folder: a digest of what the system says about its files, and one of their names and bytes.
-Memory = Mapping[str, tuple[str, str]]
+LookMemory = Mapping[str, tuple[str, str]]
 
 
-def memory_of(held: Any) -> Memory:
+def read_memory(held: Any) -> LookMemory:
     """Return the memory in a record; empty without a record."""
     return {path: (said, content) for path, (said, content) in held.items()} if held else {}
 
@@ -62,18 +62,18 @@ class Look:
     @property
     def digest(self) -> str:
         """One digest of all contents."""
-        return digest_of(self.contents)
+        return digest_folder(self.contents)
 
     @property
     def whole(self) -> str:
         """One digest of what the system says about all files: while it is the same, no file was touched."""
-        return digest_of(self.said)
+        return digest_folder(self.said)
 
 
-def look(
+def look_at_folders(
     root: str,
     tops: Iterable[str],
-    memory: Memory,
+    memory: LookMemory,
     without: Collection[str] = frozenset(),
     workers: int = 1,
 ) -> Look:
@@ -85,7 +85,7 @@ def look(
     Raises OSError if something cannot be read.
     """
     found = Look()
-    for path, said, newest, names, inside in _survey(root, deque(tops), without, workers):
+    for path, said, newest, names, inside in _survey_folders(root, deque(tops), without, workers):
         found.said[path] = said
         found.files += len(names)
         if inside is not None:
@@ -94,7 +94,7 @@ def look(
         if known is not None and known[0] == said:
             content = known[1]
         else:
-            content = digest_of({name: held(os.path.join(root, path, name)) for name in names})
+            content = digest_folder({name: digest_path(os.path.join(root, path, name)) for name in names})
             found.read += len(names)
         found.contents[path] = content
         if newest + (TICK_NS if newest % 1_000_000_000 else COARSE_NS) < found.began:
@@ -108,13 +108,13 @@ def look(
 Folder = tuple[str, str, int, list[str], list[str] | None]
 
 
-def _survey(root: str, waiting: deque[str], without: Collection[str], workers: int) -> list[Folder]:
+def _survey_folders(root: str, waiting: deque[str], without: Collection[str], workers: int) -> list[Folder]:
     """Return all folders below those that wait, level by level. Raises OSError."""
     found: list[Folder] = []
     seen = 0
     while waiting:
         if workers > 1 and seen > MANY and len(waiting) > 1:
-            return found + _survey_by_two(root, list(waiting), without)
+            return found + _survey_folders_with_fork(root, list(waiting), without)
         folder = waiting.popleft()
         said: list[str] = []
         names: list[str] = []
@@ -148,35 +148,35 @@ def _survey(root: str, waiting: deque[str], without: Collection[str], workers: i
     return found
 
 
-def _survey_by_two(root: str, waiting: list[str], without: Collection[str]) -> list[Folder]:
+def _survey_folders_with_fork(root: str, waiting: list[str], without: Collection[str]) -> list[Folder]:
     """Return the same, with every other folder surveyed by a child of this process. Raises OSError."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             with open(writer, "wb") as pipe:
-                marshal.dump(_survey(root, deque(waiting[1::2]), without, 1), pipe)
+                marshal.dump(_survey_folders(root, deque(waiting[1::2]), without, 1), pipe)
             os._exit(0)
         finally:
             os._exit(1)
     os.close(writer)
     try:
         with open(reader, "rb") as pipe:
-            own = _survey(root, deque(waiting[::2]), without, 1)
+            own = _survey_folders(root, deque(waiting[::2]), without, 1)
             data = pipe.read()
     finally:
         _, status = os.waitpid(child, 0)
-    theirs = marshal.loads(data) if status == 0 else _survey(root, deque(waiting[1::2]), without, 1)
+    theirs = marshal.loads(data) if status == 0 else _survey_folders(root, deque(waiting[1::2]), without, 1)
     return own + theirs
 
 
-def digest_of(files: Mapping[str, str]) -> str:
+def digest_folder(files: Mapping[str, str]) -> str:
     """Return the digest of a folder whose files have these digests (`held`) by name."""
     lines = (f"{name}\0{files[name]}\n" for name in sorted(files))
     return sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def held(path: str) -> str:
+def digest_path(path: str) -> str:
     """Return the digest of a path: a file's bytes, the target of a link, or the type of anything else.
 
     A file that is larger than any that is read here is identified by what the system says about it. Raises

@@ -15,7 +15,7 @@ FORMAT = b"gangplan 1"
 _DIGITS = 64
 
 
-def key() -> bytes | None:
+def read_seal_key() -> bytes | None:
     """Return the key, or None if there is none and none can be made."""
     if given := os.environ.get("GANGPLAN_CACHE_KEY"):
         return blake2b(given.encode("utf-8", "surrogateescape")).digest()
@@ -25,27 +25,27 @@ def key() -> bytes | None:
     if not os.path.isabs(path):
         return None
     try:
-        return _read(path) or _made(folder, path)
+        return _read_seal_key(path) or _create_seal_key(folder, path)
     except OSError:
         return None
 
 
-def sealed(text: bytes, secret: bytes) -> bytes:
+def seal_text(text: bytes, secret: bytes) -> bytes:
     """Return a text with its digest in front."""
-    return _digest(text, secret) + b"\n" + text
+    return _compute_seal_digest(text, secret) + b"\n" + text
 
 
-def opened(data: bytes, secret: bytes) -> bytes | None:
+def open_sealed(data: bytes, secret: bytes) -> bytes | None:
     """Return the text, or None if it is not as it was sealed, or was sealed with another key."""
     text = data[_DIGITS + 1 :]
-    return text if data[: _DIGITS + 1] == _digest(text, secret) + b"\n" else None
+    return text if data[: _DIGITS + 1] == _compute_seal_digest(text, secret) + b"\n" else None
 
 
-def _digest(text: bytes, secret: bytes) -> bytes:
+def _compute_seal_digest(text: bytes, secret: bytes) -> bytes:
     return blake2b(text, digest_size=_DIGITS // 2, key=secret[:64], person=FORMAT).hexdigest().encode()
 
 
-def _read(path: str) -> bytes | None:
+def _read_seal_key(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
             found = file.read(64)
@@ -54,7 +54,7 @@ def _read(path: str) -> bytes | None:
     return found if len(found) == 32 else None
 
 
-def _made(folder: str, path: str) -> bytes | None:
+def _create_seal_key(folder: str, path: str) -> bytes | None:
     """Return a new key, for this user only; of two that are made at once, one stays."""
     os.makedirs(folder, exist_ok=True)
     aside = f"{path}.{os.getpid()}"
@@ -64,8 +64,8 @@ def _made(folder: str, path: str) -> bytes | None:
     try:
         os.link(aside, path)
     except FileExistsError:
-        if _read(path) is None:
+        if _read_seal_key(path) is None:
             os.replace(aside, path)
-            return _read(path)
+            return _read_seal_key(path)
     os.unlink(aside)
-    return _read(path)
+    return _read_seal_key(path)

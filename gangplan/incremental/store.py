@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from gangplan.incremental.seal import key, opened, sealed
+from gangplan.incremental.seal import open_sealed, read_seal_key, seal_text
 
 #: The folder of the records, from the workspace's root.
-FOLDER = ".gangplan/cache"
+CACHE_FOLDER = ".gangplan/cache"
 #: The kinds of records; "" is the kind of single ones.
-KINDS = (
+RECORD_KINDS = (
     *("", "answers", "batches", "clusters", "platform", "runs", "shapes", "sums", "worlds"),
     # Results about Git revisions that workspaces were compared with.
     *("base-clusters", "base-platform", "base-runs", "base-shapes", "base-worlds"),
@@ -41,20 +41,20 @@ MOST_ANSWER_BYTES = 256_000_000
 def folder_of(root: str) -> str | None:
     """Return the folder of the cache, or None if it or its parent is a link: it could lead anywhere."""
     path = root
-    for part in FOLDER.split("/"):
+    for part in CACHE_FOLDER.split("/"):
         path = os.path.join(path, part)
         if os.path.islink(path):
             return None
     return path
 
 
-class Store:
+class RecordStore:
     """The records of one workspace, by names such as `answers/0123abcd`."""
 
     __slots__ = ("folder", "secret")
 
     def __init__(self, root: str) -> None:
-        self.secret = key() or b""
+        self.secret = read_seal_key() or b""
         self.folder = folder_of(root) if self.secret else None
 
     def get(self, name: str) -> Any:
@@ -64,7 +64,7 @@ class Store:
             return None
         try:
             with open(path, "rb") as file:
-                text = opened(file.read(), self.secret)
+                text = open_sealed(file.read(), self.secret)
         except OSError:
             return None
         if text is None:
@@ -84,7 +84,7 @@ class Store:
         try:
             self._prepare(os.path.dirname(target))
             with open(aside, "xb") as file:  # never through a link
-                file.write(sealed(text, self.secret))
+                file.write(seal_text(text, self.secret))
             os.replace(aside, target)
         except OSError:
             with suppress(OSError):
@@ -120,7 +120,7 @@ class Store:
     def clear(self) -> int:
         """Remove all records, and return the number of removed files. Raises OSError."""
         removed = 0
-        for kind in KINDS:
+        for kind in RECORD_KINDS:
             for path, _, _ in list(self.files(kind)):
                 os.unlink(path)
                 removed += 1
@@ -128,7 +128,7 @@ class Store:
 
     def _folder(self, kind: str) -> str | None:
         """Return the folder of a kind of records; None for an unknown kind, or if it is a link."""
-        if self.folder is None or kind not in KINDS:
+        if self.folder is None or kind not in RECORD_KINDS:
             return None
         path = os.path.join(self.folder, kind) if kind else self.folder
         return None if os.path.islink(path) else path

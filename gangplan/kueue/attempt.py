@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gangplan.kueue.model import NEVER
-from gangplan.kueue.state import Asking, Holding, State
+from gangplan.kueue.state import AdmittedWorkload, PendingWorkload, SchedulingState
 from gangplan.records import dataclass
 
 
@@ -16,8 +16,8 @@ from gangplan.records import dataclass
 class Attempt:
     """A pending workload, its usage, and the flavors and resources for which it needs preemption."""
 
-    state: State
-    asking: Asking
+    state: SchedulingState
+    asking: PendingWorkload
     usage: dict[int, int]
     needs: set[int]
 
@@ -36,7 +36,7 @@ class Attempt:
             return False
         return tree.fits(self.queue, self.usage)
 
-    def may_take(self, one: Holding, policy: str) -> bool:
+    def may_take(self, one: AdmittedWorkload, policy: str) -> bool:
         """Return whether a policy lets the run preempt another one, which uses what it needs.
 
         See `SatisfiesPreemptionPolicy` and `WorkloadUsesResources`.
@@ -49,12 +49,14 @@ class Attempt:
         is_newer = mine.priority == other.priority and mine.arrival < other.arrival
         return policy == "LowerOrNewerEqualPriority" and is_newer
 
-    def order(self, one: Holding) -> tuple[bool, int, float, int]:
+    def order(self, one: AdmittedWorkload) -> tuple[bool, int, float, int]:
         """Return the sort key: other queues, lower priority, latest admission (`CandidatesOrdering`)."""
         return (one.queue == self.queue, one.run.priority, -one.since, -one.number)
 
 
-def fill_back(attempt: Attempt, chosen: list[Holding], borrowing: bool) -> list[Holding]:
+def fill_back_workloads(
+    attempt: Attempt, chosen: list[AdmittedWorkload], borrowing: bool
+) -> list[AdmittedWorkload]:
     """Drop targets that need not be preempted after all, latest first (`fillBackWorkloads`).
 
     The last one chosen always stays a target.
@@ -71,7 +73,7 @@ def fill_back(attempt: Attempt, chosen: list[Holding], borrowing: bool) -> list[
     return chosen
 
 
-def restore(attempt: Attempt, chosen: Iterable[Holding]) -> None:
+def restore_usage(attempt: Attempt, chosen: Iterable[AdmittedWorkload]) -> None:
     """Add the usage of the chosen runs again, as they still hold their quota (`restoreSnapshot`)."""
     for one in chosen:
         attempt.state.tree.add(one.queue, one.usage)

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gangplan.kueue.attempt import Attempt, fill_back, restore
+from gangplan.kueue.attempt import Attempt, fill_back_workloads, restore_usage
 from gangplan.kueue.model import NEVER
-from gangplan.kueue.state import Holding
+from gangplan.kueue.state import AdmittedWorkload
 from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    holding: Holding
+    holding: AdmittedWorkload
     common: int  # the lowest cohort above both queues; -1 for the same queue
     without_borrowing: bool = False
 
 
-def classical_targets(attempt: Attempt) -> list[Holding]:
+def find_classical_targets(attempt: Attempt) -> list[AdmittedWorkload]:
     """Return the runs that would be preempted (`classicalPreemptions`); empty if preemption does not help."""
     rules = attempt.state.queue(attempt.queue).preemption
-    near, far = _others(attempt)
+    near, far = _list_reclaim_candidates(attempt)
     own = [
         _Candidate(one, -1)
         for one in attempt.state.holdings[attempt.queue].values()
@@ -42,25 +42,27 @@ def classical_targets(attempt: Attempt) -> list[Holding]:
     else:
         ways = (True, False)
     for borrowing in ways:
-        chosen = _choose(attempt, [*near, *far, *own], borrowing)
+        chosen = _choose_preemption_targets(attempt, [*near, *far, *own], borrowing)
         if chosen:
             return chosen
     return []
 
 
-def _choose(attempt: Attempt, candidates: list[_Candidate], borrowing: bool) -> list[Holding]:
+def _choose_preemption_targets(
+    attempt: Attempt, candidates: list[_Candidate], borrowing: bool
+) -> list[AdmittedWorkload]:
     tree = attempt.state.tree
-    chosen: list[Holding] = []
+    chosen: list[AdmittedWorkload] = []
     for candidate in candidates:
         if not _is_valid(attempt, candidate, borrowing):
             continue
         tree.remove(candidate.holding.queue, candidate.holding.usage)
         chosen.append(candidate.holding)
         if attempt.fits(borrowing):
-            chosen = fill_back(attempt, chosen, borrowing)
-            restore(attempt, chosen)
+            chosen = fill_back_workloads(attempt, chosen, borrowing)
+            restore_usage(attempt, chosen)
             return chosen
-    restore(attempt, chosen)
+    restore_usage(attempt, chosen)
     return []
 
 
@@ -82,7 +84,7 @@ def _is_valid(attempt: Attempt, candidate: _Candidate, borrowing: bool) -> bool:
     return True
 
 
-def _others(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
+def _list_reclaim_candidates(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
     """Return the candidates of other queues: those with a hierarchical advantage of the run, and the rest."""
     near: list[_Candidate] = []
     far: list[_Candidate] = []
@@ -94,18 +96,20 @@ def _others(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
     done = -1
     for cohort in tree.above(attempt.queue):
         into = near if has_right else far
-        _collect(attempt, cohort, cohort, done, _binds(attempt, has_right), into)
+        _collect_cohort_candidates(
+            attempt, cohort, cohort, done, _build_no_borrowing_predicate(attempt, has_right), into
+        )
         fits, rest = tree.fits_own(cohort, rest)
         has_right = has_right or fits
         done = cohort
     return near, far
 
 
-def _binds(attempt: Attempt, has_right: bool) -> Callable[[Holding], bool]:
+def _build_no_borrowing_predicate(attempt: Attempt, has_right: bool) -> Callable[[AdmittedWorkload], bool]:
     """Return a predicate: whether a candidate may be preempted only if the run then borrows nothing."""
     rules, mine = attempt.state.queue(attempt.queue).preemption, attempt.asking.run.priority
 
-    def binds(one: Holding) -> bool:
+    def binds(one: AdmittedWorkload) -> bool:
         if has_right:
             return False
         if rules.borrow == NEVER or one.run.priority >= mine:
@@ -115,12 +119,12 @@ def _binds(attempt: Attempt, has_right: bool) -> Callable[[Holding], bool]:
     return binds
 
 
-def _collect(
+def _collect_cohort_candidates(
     attempt: Attempt,
     cohort: int,
     common: int,
     done: int,
-    binds: Callable[[Holding], bool],
+    binds: Callable[[AdmittedWorkload], bool],
     into: list[_Candidate],
 ) -> None:
     """Collect all candidates below a cohort, except in the finished subtree and within their own quota."""
@@ -130,7 +134,7 @@ def _collect(
         if child in (done, attempt.queue) or tree.is_within(child, attempt.needs):
             continue
         if child >= tree.count:
-            _collect(attempt, child, common, done, binds, into)
+            _collect_cohort_candidates(attempt, child, common, done, binds, into)
             continue
         into += [
             _Candidate(one, common, binds(one))

@@ -14,7 +14,9 @@ from gangplan.model.manager import ManagerSettings
 from gangplan.model.support import KueueLine
 
 
-def counted_for(requests: Mapping[str, int], manager: ManagerSettings, kueue: KueueLine) -> dict[str, int]:
+def transform_requests(
+    requests: Mapping[str, int], manager: ManagerSettings, kueue: KueueLine
+) -> dict[str, int]:
     """Return the requests of a pod, in billionths, as quota counts them."""
     kept = {name: nano for name, nano in requests.items() if not manager.is_excluded(name)}
     made: dict[str, int] = {}

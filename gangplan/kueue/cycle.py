@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from gangplan.kueue.assigner import Assignment, assign
-from gangplan.kueue.pending import Pending
-from gangplan.kueue.preemption import targets
-from gangplan.kueue.state import Asking, Holding, State
-from gangplan.kueue.tree import Rank
+from gangplan.kueue.assigner import Assignment, assign_flavors
+from gangplan.kueue.pending import PendingQueue
+from gangplan.kueue.preemption import find_preemption_targets
+from gangplan.kueue.state import AdmittedWorkload, PendingWorkload, SchedulingState
+from gangplan.kueue.tree import ShareRank
 from gangplan.records import dataclass
 
 
@@ -20,9 +20,9 @@ from gangplan.records import dataclass
 class _Entry:
     """The head of a queue with its flavor assignment and preemption targets."""
 
-    asking: Asking
+    asking: PendingWorkload
     found: Assignment
-    targets: list[Holding]
+    targets: list[AdmittedWorkload]
 
 
 @dataclass(slots=True)
@@ -32,13 +32,13 @@ class Cycle:
     `is_news`: it changed something; `is_maybe`: another cycle may find something else.
     """
 
-    admitted: list[tuple[Asking, dict[int, int]]] = field(default_factory=list)
-    preempted: list[Holding] = field(default_factory=list)
+    admitted: list[tuple[PendingWorkload, dict[int, int]]] = field(default_factory=list)
+    preempted: list[AdmittedWorkload] = field(default_factory=list)
     is_news: bool = False
     is_maybe: bool = False
 
 
-def run_cycle(state: State, queues: list[Pending]) -> Cycle:
+def run_cycle(state: SchedulingState, queues: list[PendingQueue]) -> Cycle:
     """Schedule every head once (`schedule`). Admitted runs leave their queues and are counted in the tree.
 
     Preempted runs are only returned: they hold their quota until their pods are gone.
@@ -46,30 +46,34 @@ def run_cycle(state: State, queues: list[Pending]) -> Cycle:
     state.cycle += 1
     result = Cycle()
     heads = [head for pending in queues if (head := pending.head()) is not None]
-    entries = [_nominate(state, asking) for asking in heads]
+    entries = [_nominate_workload(state, asking) for asking in heads]
     reserved: list[tuple[int, dict[int, int]]] = []
-    order = _fair_order(state, entries) if state.setup.fair_sharing else _classical_order(entries)
+    order = (
+        _iterate_fair_sharing_order(state, entries)
+        if state.setup.fair_sharing
+        else _iterate_classical_order(entries)
+    )
     for entry in order:
-        _process(state, queues[entry.asking.queue], entry, result, reserved)
+        _process_nominated_workload(state, queues[entry.asking.queue], entry, result, reserved)
     for queue, usage in reserved:
         state.tree.remove(queue, usage)
     return result
 
 
-def _nominate(state: State, asking: Asking) -> _Entry:
+def _nominate_workload(state: SchedulingState, asking: PendingWorkload) -> _Entry:
     if _is_hopeless(state, asking):
         # The skipped search would end at the last flavor, so the next one starts at the first.
         asking.tried = None
         return _Entry(asking, Assignment(fits=False, is_possible=False), [])
-    found = assign(state, asking)
+    found = assign_flavors(state, asking)
     asking.tried, asking.tried_in = tuple(found.tried), state.cycle
     asking.tried_at = state.generation[asking.queue]
     if found.fits or not found.is_possible:
         return _Entry(asking, found, [])
-    return _Entry(asking, found, targets(state, asking, found.usage, found.needs))
+    return _Entry(asking, found, find_preemption_targets(state, asking, found.usage, found.needs))
 
 
-def _is_hopeless(state: State, asking: Asking) -> bool:
+def _is_hopeless(state: SchedulingState, asking: PendingWorkload) -> bool:
     """Return whether a run certainly has to wait and reserves no quota, without a full search.
 
     That is so if there are no preemption candidates and some pod set fits no flavor even without the others.
@@ -86,19 +90,23 @@ def _is_hopeless(state: State, asking: Asking) -> bool:
     return False
 
 
-def _process(
-    state: State, pending: Pending, entry: _Entry, result: Cycle, reserved: list[tuple[int, dict[int, int]]]
+def _process_nominated_workload(
+    state: SchedulingState,
+    pending: PendingQueue,
+    entry: _Entry,
+    result: Cycle,
+    reserved: list[tuple[int, dict[int, int]]],
 ) -> None:
     asking, found = entry.asking, entry.found
     if not found.is_possible:
-        _requeue(pending, entry, result)
+        _requeue_workload(pending, entry, result)
         return
     if not found.fits and not entry.targets:
         if state.queue(asking.queue).preemption.reclaim != "Any":
-            kept = _kept(state, entry)
+            kept = _compute_reserved_quota(state, entry)
             state.tree.add(asking.queue, kept)
             reserved.append((asking.queue, kept))
-        _requeue(pending, entry, result)
+        _requeue_workload(pending, entry, result)
         return
     going = {id(one): one for one in (*result.preempted, *entry.targets)}
     is_taken = len(going) < len(result.preempted) + len(entry.targets)
@@ -120,14 +128,14 @@ def _process(
     pending.preempts(asking)
 
 
-def _requeue(pending: Pending, entry: _Entry, result: Cycle) -> None:
+def _requeue_workload(pending: PendingQueue, entry: _Entry, result: Cycle) -> None:
     if entry.found.has_pending_flavors:
         result.is_maybe = True
     elif pending.block(entry.asking):
         result.is_news = True
 
 
-def _fits_without(state: State, entry: _Entry, gone: list[Holding]) -> bool:
+def _fits_without(state: SchedulingState, entry: _Entry, gone: list[AdmittedWorkload]) -> bool:
     for one in gone:
         state.tree.remove(one.queue, one.usage)
     fits = state.tree.fits(entry.asking.queue, entry.found.usage)
@@ -136,7 +144,7 @@ def _fits_without(state: State, entry: _Entry, gone: list[Holding]) -> bool:
     return fits
 
 
-def _kept(state: State, entry: _Entry) -> dict[int, int]:
+def _compute_reserved_quota(state: SchedulingState, entry: _Entry) -> dict[int, int]:
     """Return the quota reserved for a waiting run that cannot reclaim any, so that none overtakes it."""
     tree, queue = state.tree, entry.asking.queue
     kept = {}
@@ -150,12 +158,12 @@ def _kept(state: State, entry: _Entry) -> dict[int, int]:
     return kept
 
 
-def _classical_order(entries: list[_Entry]) -> Iterator[_Entry]:
+def _iterate_classical_order(entries: list[_Entry]) -> Iterator[_Entry]:
     """Yield the entries in classical order: without borrowing first, then by priority, then by time."""
     yield from sorted(entries, key=lambda entry: (entry.found.borrowing, *entry.asking.order))
 
 
-def _fair_order(state: State, entries: list[_Entry]) -> Iterator[_Entry]:
+def _iterate_fair_sharing_order(state: SchedulingState, entries: list[_Entry]) -> Iterator[_Entry]:
     """Yield per tree the entry with the smallest share of queue and cohorts, recomputed each time."""
     left = {entry.asking.queue: entry for entry in entries}
     tree = state.tree
@@ -163,15 +171,15 @@ def _fair_order(state: State, entries: list[_Entry]) -> Iterator[_Entry]:
         queue = next(iter(left))
         root = tree.root(queue)
         if root != queue:
-            winner = _tournament(state, root, left, _ranks(state, root, left))
+            winner = _find_fair_share_winner(state, root, left, _compute_fair_share_ranks(state, root, left))
             queue = winner.asking.queue if winner else queue
         yield left.pop(queue)
 
 
-Ranks = dict[tuple[int, int], tuple[bool, Rank]]  # cohort, queue -> whether it borrows, share
+Ranks = dict[tuple[int, int], tuple[bool, ShareRank]]  # cohort, queue -> whether it borrows, share
 
 
-def _ranks(state: State, root: int, left: dict[int, _Entry]) -> Ranks:
+def _compute_fair_share_ranks(state: SchedulingState, root: int, left: dict[int, _Entry]) -> Ranks:
     """Return the share of each node on the path to the root, as if its entry were admitted."""
     tree, ranks = state.tree, {}
     own_first = state.setup.kueue.puts_own_first
@@ -190,16 +198,21 @@ def _ranks(state: State, root: int, left: dict[int, _Entry]) -> Ranks:
     return ranks
 
 
-def _tournament(state: State, cohort: int, left: dict[int, _Entry], ranks: Ranks) -> _Entry | None:
+def _find_fair_share_winner(
+    state: SchedulingState, cohort: int, left: dict[int, _Entry], ranks: Ranks
+) -> _Entry | None:
     tree = state.tree
     best: _Entry | None = None
     children = tree.children[cohort]
-    deep = [_tournament(state, child, left, ranks) for child in children if child >= tree.count]
+    deep = [_find_fair_share_winner(state, child, left, ranks) for child in children if child >= tree.count]
     for entry in (*deep, *(left.get(child) for child in children if child < tree.count)):
-        if entry is not None and (best is None or _key(cohort, entry, ranks) < _key(cohort, best, ranks)):
+        if entry is not None and (
+            best is None
+            or _build_fair_sharing_key(cohort, entry, ranks) < _build_fair_sharing_key(cohort, best, ranks)
+        ):
             best = entry
     return best
 
 
-def _key(cohort: int, entry: _Entry, ranks: Ranks) -> tuple[object, ...]:
+def _build_fair_sharing_key(cohort: int, entry: _Entry, ranks: Ranks) -> tuple[object, ...]:
     return (*ranks[cohort, entry.asking.queue], *entry.asking.order)

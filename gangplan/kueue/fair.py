@@ -9,32 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.kueue.attempt import Attempt, fill_back, restore
+from gangplan.kueue.attempt import Attempt, fill_back_workloads, restore_usage
 from gangplan.kueue.model import NEVER
-from gangplan.kueue.state import Holding
-from gangplan.kueue.tree import LEAST, Rank
+from gangplan.kueue.state import AdmittedWorkload
+from gangplan.kueue.tree import LEAST_SHARE, ShareRank
 
 
-def fair_targets(attempt: Attempt) -> list[Holding]:
+def find_fair_targets(attempt: Attempt) -> list[AdmittedWorkload]:
     """Return the runs that would be preempted (`fairPreemptions`); empty if preemption does not help."""
-    candidates = sorted(_candidates(attempt), key=attempt.order)
+    candidates = sorted(_list_preemption_candidates(attempt), key=attempt.order)
     if not candidates:
         return []
     tree, strategies = attempt.state.tree, attempt.state.setup.strategies
     tree.add(attempt.queue, attempt.usage)
-    fits, chosen, retry = _first(attempt, candidates, strategies[0])
+    fits, chosen, retry = _apply_first_fair_strategy(attempt, candidates, strategies[0])
     if not fits and len(strategies) > 1:
-        fits = _second(attempt, retry, chosen)
+        fits = _apply_second_fair_strategy(attempt, retry, chosen)
     tree.remove(attempt.queue, attempt.usage)
     if not fits:
-        restore(attempt, chosen)
+        restore_usage(attempt, chosen)
         return []
-    chosen = fill_back(attempt, chosen, True)
-    restore(attempt, chosen)
+    chosen = fill_back_workloads(attempt, chosen, True)
+    restore_usage(attempt, chosen)
     return chosen
 
 
-def _candidates(attempt: Attempt) -> Iterator[Holding]:
+def _list_preemption_candidates(attempt: Attempt) -> Iterator[AdmittedWorkload]:
     state, tree, queue = attempt.state, attempt.state.tree, attempt.queue
     rules = state.queue(queue).preemption
     for one in state.holdings[queue].values():
@@ -47,7 +47,7 @@ def _candidates(attempt: Attempt) -> Iterator[Holding]:
             yield from (one for one in state.holdings[other].values() if attempt.may_take(one, rules.reclaim))
 
 
-def _fits(attempt: Attempt) -> bool:
+def _fits_without_own_usage(attempt: Attempt) -> bool:
     """Return whether the run fits, without its own usage, which is counted to compare shares."""
     tree = attempt.state.tree
     tree.remove(attempt.queue, attempt.usage)
@@ -56,13 +56,13 @@ def _fits(attempt: Attempt) -> bool:
     return fits
 
 
-def _first(
-    attempt: Attempt, candidates: list[Holding], strategy: str
-) -> tuple[bool, list[Holding], list[Holding]]:
+def _apply_first_fair_strategy(
+    attempt: Attempt, candidates: list[AdmittedWorkload], strategy: str
+) -> tuple[bool, list[AdmittedWorkload], list[AdmittedWorkload]]:
     tree, queue = attempt.state.tree, attempt.queue
     ordering = _Ordering(attempt, candidates)
-    chosen: list[Holding] = []
-    retry: list[Holding] = []
+    chosen: list[AdmittedWorkload] = []
+    retry: list[AdmittedWorkload] = []
     has_right = attempt.state.setup.kueue.puts_own_first and not any(
         tree.is_over(queue, key) for key in attempt.needs
     )
@@ -71,7 +71,7 @@ def _first(
             one = ordering.pop(other)
             tree.remove(one.queue, one.usage)
             chosen.append(one)
-            if _fits(attempt):
+            if _fits_without_own_usage(attempt):
                 return True, chosen, []
             continue
         mine, theirs = ordering.shares(other)
@@ -88,13 +88,15 @@ def _first(
                 continue
             tree.remove(one.queue, one.usage)
             chosen.append(one)
-            if _fits(attempt):
+            if _fits_without_own_usage(attempt):
                 return True, chosen, []
             break
     return False, chosen, retry
 
 
-def _second(attempt: Attempt, retry: list[Holding], chosen: list[Holding]) -> bool:
+def _apply_second_fair_strategy(
+    attempt: Attempt, retry: list[AdmittedWorkload], chosen: list[AdmittedWorkload]
+) -> bool:
     """Apply rule S2-b: take at most one more run of each queue whose share is larger than the preemptor's."""
     tree = attempt.state.tree
     ordering = _Ordering(attempt, retry)
@@ -104,7 +106,7 @@ def _second(attempt: Attempt, retry: list[Holding], chosen: list[Holding]) -> bo
         if mine < theirs:
             tree.remove(one.queue, one.usage)
             chosen.append(one)
-            if _fits(attempt):
+            if _fits_without_own_usage(attempt):
                 return True
         ordering.dropped.add(other)
     return False
@@ -113,15 +115,15 @@ def _second(attempt: Attempt, retry: list[Holding], chosen: list[Holding]) -> bo
 class _Ordering:
     """The queues to preempt from, largest share first, recomputed after every step."""
 
-    def __init__(self, attempt: Attempt, candidates: list[Holding]) -> None:
+    def __init__(self, attempt: Attempt, candidates: list[AdmittedWorkload]) -> None:
         self._attempt, self._tree = attempt, attempt.state.tree
         self._way = set(self._tree.above(attempt.queue))
-        self.waiting: dict[int, list[Holding]] = {}
+        self.waiting: dict[int, list[AdmittedWorkload]] = {}
         for one in candidates:
             self.waiting.setdefault(one.queue, []).append(one)
         self.dropped: set[int] = set()
 
-    def pop(self, queue: int) -> Holding:
+    def pop(self, queue: int) -> AdmittedWorkload:
         return self.waiting[queue].pop(0)
 
     def queues(self) -> Iterator[int]:
@@ -139,7 +141,7 @@ class _Ordering:
     def _next(self, cohort: int) -> int:
         """Return the next queue below a cohort, or -1 if this step only dropped a cohort."""
         tree, children = self._tree, self._tree.children[cohort]
-        best, best_rank = -1, LEAST
+        best, best_rank = -1, LEAST_SHARE
         for queue in (one for one in children if one < tree.count and one not in self.dropped):
             share = tree.share(queue)
             if (not share.is_borrowing and queue != self._attempt.queue) or not self.waiting.get(queue):
@@ -148,7 +150,7 @@ class _Ordering:
                 best >= 0 and share.rank == best_rank and self._goes(queue, best)
             ):
                 best, best_rank = queue, share.rank
-        deep, deep_rank = -1, LEAST
+        deep, deep_rank = -1, LEAST_SHARE
         for child in (one for one in children if one >= tree.count and one not in self.dropped):
             share = tree.share(child)
             if not share.is_borrowing and child not in self._way:
@@ -164,12 +166,12 @@ class _Ordering:
         order = self._attempt.order
         return order(self.waiting[queue][0]) < order(self.waiting[other][0])
 
-    def shares(self, other: int) -> tuple[Rank, Rank]:
+    def shares(self, other: int) -> tuple[ShareRank, ShareRank]:
         """Return the shares of both sides, each just below the lowest cohort above both queues."""
         common = next(node for node in self._tree.above(other) if node in self._way)
         return self._below(self._attempt.queue, common), self._below(other, common)
 
-    def _below(self, queue: int, common: int) -> Rank:
+    def _below(self, queue: int, common: int) -> ShareRank:
         node = queue
         while self._tree.parent[node] != common:
             node = self._tree.parent[node]

@@ -14,7 +14,7 @@ from gangplan.kueue.tree import QuotaTree
 from gangplan.model.support import KueueLine
 
 
-class Mode(IntEnum):
+class FlavorMode(IntEnum):
     """How well a flavor fits (`granularMode`); larger is better."""
 
     NO_FIT = 0
@@ -24,13 +24,13 @@ class Mode(IntEnum):
     FIT = 4
 
 
-Suits = tuple[Mode, float]  # mode, and the height of borrowing in the tree
-WORST: Suits = (Mode.NO_FIT, inf)
+FlavorFit = tuple[FlavorMode, float]  # mode, and the height of borrowing in the tree
+WORST_FIT: FlavorFit = (FlavorMode.NO_FIT, inf)
 
 
-def fits_quota(
+def find_quota_mode(
     tree: QuotaTree, queue: ClusterQueue, key: int, amount: int, is_fair: bool
-) -> tuple[Mode, int]:
+) -> tuple[FlavorMode, int]:
     """Return the mode of one flavor and resource, and the height of borrowing (`fitsResourceQuota`).
 
     If only preemption can free the quota, the mode is `NO_CANDIDATES`: a caller that knows the other runs has
@@ -38,40 +38,40 @@ def fits_quota(
     """
     number = tree.numbers[queue.name]
     if amount > tree.potential[number][key]:
-        return Mode.NO_FIT, 0
+        return FlavorMode.NO_FIT, 0
     height, may_reclaim = tree.reach(number, key, amount)
     if amount <= tree.available(number, key):
-        return Mode.FIT, height
-    if tree.nominal[number][key] >= amount or may_reclaim or _preempts_borrowing(queue, is_fair):
-        return Mode.NO_CANDIDATES, height
-    return Mode.NO_FIT, height
+        return FlavorMode.FIT, height
+    if tree.nominal[number][key] >= amount or may_reclaim or _may_preempt_while_borrowing(queue, is_fair):
+        return FlavorMode.NO_CANDIDATES, height
+    return FlavorMode.NO_FIT, height
 
 
-def _preempts_borrowing(queue: ClusterQueue, is_fair: bool) -> bool:
+def _may_preempt_while_borrowing(queue: ClusterQueue, is_fair: bool) -> bool:
     """Return whether a queue may preempt while borrowing (`canPreemptWhileBorrowing`)."""
     return queue.preemption.borrow != NEVER or (is_fair and queue.preemption.reclaim != NEVER)
 
 
-def goes_on(suits: Suits, rules: Fungibility) -> bool:
+def should_try_next_flavor(suits: FlavorFit, rules: Fungibility) -> bool:
     """Return whether the next flavor is tried as well (`shouldTryNextFlavor`)."""
     mode, height = suits
-    if mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
+    if mode in (FlavorMode.NO_FIT, FlavorMode.NO_CANDIDATES):
         return True
-    if mode in (Mode.PREEMPT, Mode.RECLAIM) and rules.when_preempt == "TryNextFlavor":
+    if mode in (FlavorMode.PREEMPT, FlavorMode.RECLAIM) and rules.when_preempt == "TryNextFlavor":
         return True
     return height > 0 and rules.when_borrow == "TryNextFlavor"
 
 
-def is_preferred(one: Suits, other: Suits, rules: Fungibility, kueue: KueueLine) -> bool:
+def is_preferred_flavor(one: FlavorFit, other: FlavorFit, rules: Fungibility, kueue: KueueLine) -> bool:
     """Return whether one flavor is preferred to another (`isPreferred`).
 
     v0.18.2 does not yet put flavors without candidates last, and v0.15.2 swaps the two preferences.
     """
-    if one[0] is Mode.NO_FIT:
+    if one[0] is FlavorMode.NO_FIT:
         return False
-    if other[0] is Mode.NO_FIT:
+    if other[0] is FlavorMode.NO_FIT:
         return True
-    hopeless = one[0] is Mode.NO_CANDIDATES, other[0] is Mode.NO_CANDIDATES
+    hopeless = one[0] is FlavorMode.NO_CANDIDATES, other[0] is FlavorMode.NO_CANDIDATES
     if kueue.ranks_hopeless_last and hopeless[0] != hopeless[1]:
         return not hopeless[0]
     if rules.preference == (

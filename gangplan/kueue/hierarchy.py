@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def way_up(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
+def find_cohort_ancestors(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
     """Return the cohorts from `name` up, and the one that closes a cycle, or "" if there is a root.
 
     See `HasCycle`.
@@ -20,12 +20,12 @@ def way_up(parents: Mapping[str, str], name: str) -> tuple[list[str], str]:
     return list(way), name
 
 
-def in_cycle(parents: Mapping[str, str], name: str) -> bool:
+def is_in_cohort_cycle(parents: Mapping[str, str], name: str) -> bool:
     """Return whether the path up from a cohort runs into a cycle (`HasCycle`): its queues are inactive."""
-    return bool(way_up(parents, name)[1])
+    return bool(find_cohort_ancestors(parents, name)[1])
 
 
-def cycle(parents: Mapping[str, str], name: str) -> list[str]:
+def find_cohort_cycle(parents: Mapping[str, str], name: str) -> list[str]:
     """Return the cycle of cohorts from `name` back to itself; empty if it is in no cycle (`HasCycle`)."""
-    way, closes = way_up(parents, name)
+    way, closes = find_cohort_ancestors(parents, name)
     return [*way, name] if closes == name else []

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gangplan.kueue.units import PODS
+from gangplan.kueue.units import KUEUE_PODS
 from gangplan.model.support import LATEST_KUEUE, KueueLine
 from gangplan.records import dataclass
 
-Key = tuple[str, str]  # flavor, resource
+FlavorResource = tuple[str, str]  # flavor, resource
 NEVER = "Never"
 
 
@@ -53,9 +53,9 @@ class Member:
 
     name: str
     parent: str
-    nominal: Mapping[Key, int]
-    borrowing: Mapping[Key, int]
-    lending: Mapping[Key, int]
+    nominal: Mapping[FlavorResource, int]
+    borrowing: Mapping[FlavorResource, int]
+    lending: Mapping[FlavorResource, int]
     weight: float = 1.0
 
 
@@ -71,7 +71,7 @@ class ClusterQueue(Member):
     @property
     def has_quota(self) -> bool:
         """Whether it owns any quota except for a number of pods."""
-        return any(amount for (_, resource), amount in self.nominal.items() if resource != PODS)
+        return any(amount for (_, resource), amount in self.nominal.items() if resource != KUEUE_PODS)
 
     def group_of(self, resource: str) -> ResourceGroup | None:
         """Return the group of a resource (`RGByResource`, pkg/cache/scheduler/clusterqueue_snapshot.go)."""
@@ -79,7 +79,7 @@ class ClusterQueue(Member):
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class QuotaSetup:
     """All queues and cohorts of a cluster. `strategies` are those of fair sharing."""
 
     queues: tuple[ClusterQueue, ...]
@@ -88,7 +88,7 @@ class Setup:
     strategies: tuple[str, ...] = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
     kueue: KueueLine = LATEST_KUEUE
 
-    def without_borrowing(self) -> Setup:
+    def without_borrowing(self) -> QuotaSetup:
         """Return the same quotas without borrowing, as a ResourceQuota per team would be."""
         # A queue without its own quota, such as a sweep's, uses its cohort's quota, so they stay together.
         shared = {one.parent for one in self.queues if one.parent and not one.has_quota}
@@ -124,7 +124,7 @@ class Podset:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class KueueWorkload:
     """A run that requests quota at `arrival` and holds it for `duration`.
 
     A preempted run restarts from its last checkpoint: `checkpoint` is the interval between two of them; 0

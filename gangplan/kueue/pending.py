@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from gangplan.kueue.state import Asking
+from gangplan.kueue.state import PendingWorkload
 
 Shape = tuple[object, ...]
-Entry = tuple[tuple[int, float, int], Asking]
+Entry = tuple[tuple[int, float, int], PendingWorkload]
 
 
-class Pending:
+class PendingQueue:
     """Waiting runs by shape. A strict queue blocks no shape: its first run keeps all others waiting."""
 
     def __init__(self, is_strict: bool) -> None:
@@ -23,19 +23,19 @@ class Pending:
         self.is_strict = is_strict
         self._blocked: set[Shape] = set()
         self._waiting: dict[Shape, list[Entry]] = {}
-        self._preempting: Asking | None = None
+        self._preempting: PendingWorkload | None = None
         # The first run of each shape, in order, and how many of them are known to be blocked.
         self._firsts: list[Entry] | None = None
         self._passed = 0
 
-    def push(self, asking: Asking) -> None:
+    def push(self, asking: PendingWorkload) -> None:
         """Add a run that arrives or was preempted (`PushOrUpdate`)."""
         entries = self._waiting.setdefault(asking.shape, [])
         heappush(entries, (asking.order, asking))
         if entries[0][1] is asking:
             self._firsts = None
 
-    def head(self) -> Asking | None:
+    def head(self) -> PendingWorkload | None:
         """Return the next run to try (`Pop`).
 
         A run that waits for its preempted targets stays at the head.
@@ -56,7 +56,7 @@ class Pending:
         self._blocked.clear()
         self._passed = 0
 
-    def take(self, asking: Asking) -> None:
+    def take(self, asking: PendingWorkload) -> None:
         """Remove a run that was admitted (`Delete`)."""
         self._firsts = None
         entries = self._waiting[asking.shape]
@@ -69,7 +69,7 @@ class Pending:
         if self._preempting is asking:
             self._preempting = None
 
-    def block(self, asking: Asking) -> bool:
+    def block(self, asking: PendingWorkload) -> bool:
         """Block the shape of a run for now (`requeueIfNotPresent`); return whether this is new."""
         if self.is_strict:
             return False
@@ -77,11 +77,11 @@ class Pending:
         self._blocked.add(asking.shape)
         return is_news
 
-    def preempts(self, asking: Asking) -> None:
+    def preempts(self, asking: PendingWorkload) -> None:
         """Record that a run waits for its preempted targets (`preemptorWorkload`)."""
         self._preempting = None if self.is_strict else asking
 
-    def all(self) -> list[Asking]:
+    def all(self) -> list[PendingWorkload]:
         """Return every waiting run in order (`Snapshot`)."""
         return [
             asking for _, asking in sorted(entry for entries in self._waiting.values() for entry in entries)

@@ -6,12 +6,14 @@ Ported from `getTargets` in pkg/scheduler/preemption/preemption.go of Kueue v0.1
 from __future__ import annotations
 
 from gangplan.kueue.attempt import Attempt
-from gangplan.kueue.classical import classical_targets
-from gangplan.kueue.fair import fair_targets
-from gangplan.kueue.state import Asking, Holding, State
+from gangplan.kueue.classical import find_classical_targets
+from gangplan.kueue.fair import find_fair_targets
+from gangplan.kueue.state import AdmittedWorkload, PendingWorkload, SchedulingState
 
 
-def targets(state: State, asking: Asking, usage: dict[int, int], needs: set[int]) -> list[Holding]:
+def find_preemption_targets(
+    state: SchedulingState, asking: PendingWorkload, usage: dict[int, int], needs: set[int]
+) -> list[AdmittedWorkload]:
     """Return the runs that would be preempted so that `usage` fits (`getTargets`); empty if nothing helps.
 
     `needs` are the flavors and resources that are short.
@@ -19,4 +21,4 @@ def targets(state: State, asking: Asking, usage: dict[int, int], needs: set[int]
     if not state.has_candidates(asking):
         return []
     attempt = Attempt(state, asking, usage, needs)
-    return fair_targets(attempt) if state.setup.fair_sharing else classical_targets(attempt)
+    return find_fair_targets(attempt) if state.setup.fair_sharing else find_classical_targets(attempt)

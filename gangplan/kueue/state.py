@@ -9,30 +9,30 @@ from __future__ import annotations
 from dataclasses import field
 from math import inf
 
-from gangplan.kueue.model import NEVER, ClusterQueue, Podset, Setup, Workload
+from gangplan.kueue.model import NEVER, ClusterQueue, KueueWorkload, Podset, QuotaSetup
 from gangplan.kueue.tree import QuotaTree
 from gangplan.records import dataclass
 
 # pod set, group, flavor -> its requests: (flavor and resource, amount)
-Plan = tuple[tuple[tuple[tuple[tuple[int, int], ...], ...], ...], ...]
-Tried = tuple[tuple[int, ...], ...]  # pod set, group -> index of the last flavor tried, -1 if all were
+WorkloadRequests = tuple[tuple[tuple[tuple[tuple[int, int], ...], ...], ...], ...]
+TriedFlavors = tuple[tuple[int, ...], ...]  # pod set, group -> index of the last flavor tried, -1 if all were
 
 
 @dataclass(slots=True, eq=False)
-class Asking:
+class PendingWorkload:
     """A pending workload (`workload.Info`). `number` is its position in the order of submission.
 
     `rest` is the remaining duration in seconds. `tried` is how far the search for flavors got, in cycle
     `tried_in` at generation `tried_at` of its queue.
     """
 
-    run: Workload
+    run: KueueWorkload
     queue: int
     number: int
     rest: float
     shape: tuple[object, ...]
-    plan: Plan
-    tried: Tried | None = None
+    plan: WorkloadRequests
+    tried: TriedFlavors | None = None
     tried_in: int = 0
     tried_at: int = 0
 
@@ -43,16 +43,16 @@ class Asking:
 
 
 @dataclass(slots=True, eq=False)
-class Holding:
+class AdmittedWorkload:
     """An admitted workload that holds quota since `since`; `number` counts admissions."""
 
-    asking: Asking
+    asking: PendingWorkload
     usage: dict[int, int]
     since: float
     number: int
 
     @property
-    def run(self) -> Workload:
+    def run(self) -> KueueWorkload:
         """The workload."""
         return self.asking.run
 
@@ -63,15 +63,15 @@ class Holding:
 
 
 @dataclass(slots=True)
-class State:
+class SchedulingState:
     """A cluster at one moment (`Snapshot`).
 
     `generation` of a queue counts the runs that left it (`AllocatableResourceGeneration`).
     """
 
-    setup: Setup
+    setup: QuotaSetup
     tree: QuotaTree = field(init=False)
-    holdings: list[dict[int, Holding]] = field(init=False)  # by queue, then by the run's number
+    holdings: list[dict[int, AdmittedWorkload]] = field(init=False)  # by queue, then by the run's number
     generation: list[int] = field(init=False)
     cycle: int = 0
     _lowest: dict[int, float] = field(default_factory=dict)
@@ -87,12 +87,12 @@ class State:
         """Return a queue by its number."""
         return self.setup.queues[number]
 
-    def hold(self, holding: Holding) -> None:
+    def hold(self, holding: AdmittedWorkload) -> None:
         """Record an admitted run (`AddWorkload`); the tree already counts it."""
         self.holdings[holding.queue][holding.asking.number] = holding
         self._changed()
 
-    def release(self, holding: Holding) -> None:
+    def release(self, holding: AdmittedWorkload) -> None:
         """Release the quota of a run (`RemoveWorkload`)."""
         del self.holdings[holding.queue][holding.asking.number]
         self.tree.remove(holding.queue, holding.usage)
@@ -103,7 +103,7 @@ class State:
         self._lowest.clear()
         self._borrowers.clear()
 
-    def has_candidates(self, asking: Asking) -> bool:
+    def has_candidates(self, asking: PendingWorkload) -> bool:
         """Return whether candidates may exist: lower priorities in its queue, or queues that borrow.
 
         It looks at the quota held between cycles and returns True if unsure. This is a shortcut for
@@ -135,19 +135,19 @@ class State:
         return self._borrowers[root]
 
 
-def shape_of(run: Workload) -> tuple[object, ...]:
+def equivalence_key_of(run: KueueWorkload) -> tuple[object, ...]:
     """Return the key of runs that are equal to the scheduler: pods and priority.
 
     See `computeSchedulingHash`, v0.18.2 and later.
     """
-    return (run.priority, *(_shape(podset) for podset in run.podsets))
+    return (run.priority, *(_build_podset_key(podset) for podset in run.podsets))
 
 
-def _shape(podset: Podset) -> tuple[object, ...]:
+def _build_podset_key(podset: Podset) -> tuple[object, ...]:
     return podset.name, podset.count, tuple(sorted(podset.amounts.items())), podset.flavors
 
 
-def plan_of(tree: QuotaTree, queue: ClusterQueue, run: Workload) -> Plan:
+def list_workload_requests(tree: QuotaTree, queue: ClusterQueue, run: KueueWorkload) -> WorkloadRequests:
     """Return the requests of each pod set in each flavor that its pods fit, by group; devices come first.
 
     Computed once for the shortcut in `cycle.py`, which Kueue does not have.
@@ -155,9 +155,9 @@ def plan_of(tree: QuotaTree, queue: ClusterQueue, run: Workload) -> Plan:
     return tuple(
         tuple(
             tuple(
-                _asked(tree, podset, flavor, group.resources)
+                _list_podset_requests(tree, podset, flavor, group.resources)
                 for flavor in group.flavors
-                if _suits(podset, flavor)
+                if _may_podset_use_flavor(podset, flavor)
             )
             for group in queue.groups
             if any(podset.amounts.get(resource) for resource in group.resources)
@@ -166,11 +166,11 @@ def plan_of(tree: QuotaTree, queue: ClusterQueue, run: Workload) -> Plan:
     )
 
 
-def _suits(podset: Podset, flavor: str) -> bool:
+def _may_podset_use_flavor(podset: Podset, flavor: str) -> bool:
     return podset.flavors is None or flavor in podset.flavors
 
 
-def _asked(
+def _list_podset_requests(
     tree: QuotaTree, podset: Podset, flavor: str, resources: tuple[str, ...]
 ) -> tuple[tuple[int, int], ...]:
     wanted = sorted((name in ("cpu", "memory"), name) for name in resources if podset.amounts.get(name))

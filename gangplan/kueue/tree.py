@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 
-from gangplan.kueue.hierarchy import in_cycle
-from gangplan.kueue.model import ClusterQueue, Key, Member
+from gangplan.kueue.hierarchy import is_in_cohort_cycle
+from gangplan.kueue.model import ClusterQueue, FlavorResource, Member
 from gangplan.kueue.units import MOST_INT64
 from gangplan.records import dataclass
 
 # A share of the lendable quota: (1, ratio) for a borrower of weight zero, else (0, ratio / weight). Larger
 # means more.
-Rank = tuple[int, float]
-LEAST: Rank = (0, -1.0)
+ShareRank = tuple[int, float]
+LEAST_SHARE: ShareRank = (0, -1.0)
 Usage = Mapping[int, int]  # index of a flavor and resource -> amount
 
 
@@ -26,7 +26,7 @@ Usage = Mapping[int, int]  # index of a flavor and resource -> amount
 class DominantShare:
     """The dominant resource share of a node, and the flavors and resources it borrows (fair_sharing.go)."""
 
-    rank: Rank
+    rank: ShareRank
     borrowed: tuple[int, ...]
 
     @property
@@ -35,7 +35,7 @@ class DominantShare:
         return bool(self.borrowed)
 
 
-def _keys(one: Member) -> Iterator[Key]:
+def _list_flavor_resources(one: Member) -> Iterator[FlavorResource]:
     """Yield every flavor and resource that a member names."""
     yield from (*one.nominal, *one.borrowing, *one.lending)
     if isinstance(one, ClusterQueue):
@@ -66,10 +66,12 @@ class QuotaTree:
         self.count, self._ceiling = len(queues), ceiling
         self.numbers = {one.name: place for place, one in enumerate(queues)}
         places = {one.name: place for place, one in enumerate(members) if place >= self.count}
-        self.keys: list[Key] = list(dict.fromkeys(key for one in members for key in _keys(one)))
+        self.keys: list[FlavorResource] = list(
+            dict.fromkeys(key for one in members for key in _list_flavor_resources(one))
+        )
         self.index = {key: place for place, key in enumerate(self.keys)}
         parents = {one.name: one.parent for one in cohorts}
-        endless = {name for name in places if in_cycle(parents, name)}
+        endless = {name for name in places if is_in_cohort_cycle(parents, name)}
         self.parent = [
             places[one.parent]
             if one.parent and (one.name if place >= self.count else one.parent) not in endless
@@ -156,7 +158,7 @@ class QuotaTree:
 
     # --- usage ------------------------------------------------------------------------------------------
 
-    def loaded(self, usage: Mapping[str, Mapping[Key, int]]) -> QuotaTree:
+    def loaded(self, usage: Mapping[str, Mapping[FlavorResource, int]]) -> QuotaTree:
         """Return the same quotas with only this usage by queue; usage that is not in the tree is ignored."""
         tree = copy(self)
         tree.usage = [[0] * len(self.keys) for _ in self.parent]
@@ -194,7 +196,7 @@ class QuotaTree:
                 amount = min(amount, stored)
                 node = self.parent[node]
 
-    def most(self, queue: str, key: Key) -> int:
+    def most(self, queue: str, key: FlavorResource) -> int:
         """Return the most that a queue can ever hold (`potentialAvailable`), or 0 for an unknown key."""
         at = self.index.get(key)
         return 0 if at is None else self.potential[self.numbers[queue]][at]

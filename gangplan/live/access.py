@@ -15,26 +15,26 @@ from urllib.parse import urlencode
 
 from gangplan import __version__
 from gangplan.errors import ToolError
-from gangplan.live.contexts import Wanted, chosen
-from gangplan.live.rights import Right, forbidden, right_of
+from gangplan.live.contexts import ContextChoice, choose_context
+from gangplan.live.rights import Right, explain_missing_right, find_needed_right
 
 INSTALL = 'Install it beside gangplan: pip install "gangplan[cluster]"'
 # The authoriser's message (Kubernetes, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
 _RBAC = re.compile(r'forbidden: User "[^"]*" cannot (?P<verb>\w+) ')
 #: The field manager in dry runs and in the server's audit log.
-MANAGER = "gangplan"
+FIELD_MANAGER = "gangplan"
 _NO_FILE = "Set KUBECONFIG, or name the file with --kubeconfig FILE."
-APPLY = "application/apply-patch+yaml"
+APPLY_CONTENT_TYPE = "application/apply-patch+yaml"
 #: Seconds until a connection counts as failed; the user's timeout applies to the answer.
 _CONNECT_S = 10.0
 #: Connections that are kept open: one for each followed log.
-CONNECTIONS = 64
+MAX_CONNECTIONS = 64
 #: Objects per page of a list, as kubectl asks for them.
 PAGE = 500
 _LETTERS = 300
 
 
-class RefusedError(ToolError):
+class ApiRefusedError(ToolError):
     """A refusal by the API server, with its status code, reason, message and details."""
 
     def __init__(self, status: int, body: Mapping[str, Any], where: str) -> None:
@@ -47,19 +47,19 @@ class RefusedError(ToolError):
         super().__init__(f"the API server of context '{where}' answered {status}: {said}")
 
 
-class ForbiddenError(RefusedError):
+class ForbiddenError(ApiRefusedError):
     """A refusal for a missing right, `right`; the help has a role with all rights needed."""
 
-    def __init__(self, body: Mapping[str, Any], wanted: Wanted, context: str, right: Right) -> None:
+    def __init__(self, body: Mapping[str, Any], wanted: ContextChoice, context: str, right: Right) -> None:
         super().__init__(403, body, context)
         self.right = right
-        self.message, self.help = forbidden(right, wanted.needs, context, wanted.purpose)
+        self.message, self.help = explain_missing_right(right, wanted.needs, context, wanted.purpose)
 
 
 class Access:
     """One API server, used as the user of one context."""
 
-    def __init__(self, wanted: Wanted, context: str, configuration: Any) -> None:
+    def __init__(self, wanted: ContextChoice, context: str, configuration: Any) -> None:
         from kubernetes.client import rest
 
         self.wanted, self.context = wanted, context
@@ -74,7 +74,7 @@ class Access:
         """Return the JSON at a path, or None if nothing is there. Raises like `read`."""
         try:
             return self.read(path, query)
-        except RefusedError as error:
+        except ApiRefusedError as error:
             if error.status == 404:
                 return None
             raise
@@ -104,11 +104,11 @@ class Access:
         """
         query = {
             "dryRun": "All",
-            "fieldManager": MANAGER,
+            "fieldManager": FIELD_MANAGER,
             "force": "true",
             "fieldValidation": "Strict",
         }
-        response = self._send("PATCH", path, query, json.dumps(body), {"Content-Type": APPLY})
+        response = self._send("PATCH", path, query, json.dumps(body), {"Content-Type": APPLY_CONTENT_TYPE})
         self._json(response)
         given = response.headers.getlist("Warning") if "Warning" in response.headers else []
         return [one.partition('"')[2].rpartition('"')[0].replace('\\"', '"') for one in given]
@@ -182,9 +182,9 @@ class Access:
             )
         words = str(said.get("message"))
         if response.status == 403 and (match := _RBAC.search(words)):
-            right = right_of(method, path, match["verb"])
+            right = find_needed_right(method, path, match["verb"])
             raise ForbiddenError(said, self.wanted, self.context, right)
-        raise RefusedError(response.status, said, self.context)
+        raise ApiRefusedError(response.status, said, self.context)
 
     def _unreachable(self, error: Exception) -> ToolError:
         import urllib3
@@ -195,10 +195,12 @@ class Access:
             return ToolError(f"{where} gave no answer in {after}", "--timeout SECONDS waits longer.")
         if isinstance(error, urllib3.exceptions.SSLError):
             return ToolError(
-                f"the certificate of {where} is not trusted: {_short(error)}",
+                f"the certificate of {where} is not trusted: {_shorten_error_text(error)}",
                 "Correct certificate-authority in the kubeconfig.",
             )
-        return ToolError(f"{where} cannot be reached: {_short(error)}", "Check the network or the VPN.")
+        return ToolError(
+            f"{where} cannot be reached: {_shorten_error_text(error)}", "Check the network or the VPN."
+        )
 
     def _json(self, response: Any) -> Any:
         try:
@@ -210,10 +212,10 @@ class Access:
             ) from None
 
 
-Connection = TypeVar("Connection", bound=Access)
+OpenAccess = TypeVar("OpenAccess", bound=Access)
 
 
-def connect(wanted: Wanted, kind: type[Connection] = Access) -> Connection:  # type: ignore[assignment]
+def connect_to_cluster(wanted: ContextChoice, kind: type[OpenAccess] = Access) -> OpenAccess:  # type: ignore[assignment]
     """Read the kubeconfig and log in as its context or as this pod's account; no request is sent yet.
 
     Raises ToolError without the `kubernetes` package, a kubeconfig, a context or a login, and UserError if
@@ -228,16 +230,16 @@ def connect(wanted: Wanted, kind: type[Connection] = Access) -> Connection:  # t
         ) from None
     config: Any = package  # most of it is not typed
     if wanted.is_in_cluster:
-        return _within(wanted, kind, config, client.Configuration())
+        return _connect_in_cluster(wanted, kind, config, client.Configuration())
     try:  # not list_kube_config_contexts, which requires a current one
         files = wanted.kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
         merged = config.kube_config.KubeConfigMerger(files).config
         names = [str(one["name"]) for one in merged["contexts"]] if merged is not None else None
     except Exception as error:  # noqa: BLE001  the package raises what its parser happens to raise
-        raise ToolError(f"the kubeconfig cannot be read: {_short(error)}", _NO_FILE) from None
+        raise ToolError(f"the kubeconfig cannot be read: {_shorten_error_text(error)}", _NO_FILE) from None
     if names is None:
         raise ToolError(f"there is no kubeconfig: {files} does not exist", _NO_FILE)
-    context = chosen(wanted, names)
+    context = choose_context(wanted, names)
     configuration: Any = client.Configuration()
     heard = _Heard()
     root = logging.getLogger()
@@ -251,7 +253,7 @@ def connect(wanted: Wanted, kind: type[Connection] = Access) -> Connection:  # t
         )
     except Exception as error:  # noqa: BLE001  as above
         raise ToolError(
-            f"context '{context}' of the kubeconfig cannot be used: {_short(error)}",
+            f"context '{context}' of the kubeconfig cannot be used: {_shorten_error_text(error)}",
             "Correct the kubeconfig.",
         ) from None
     finally:
@@ -260,20 +262,22 @@ def connect(wanted: Wanted, kind: type[Connection] = Access) -> Connection:  # t
         raise ToolError(
             f"the login of context '{context}' failed: {heard.words[0]}", "Log in again as for kubectl."
         )
-    configuration.connection_pool_maxsize = CONNECTIONS
+    configuration.connection_pool_maxsize = MAX_CONNECTIONS
     return kind(wanted, context, configuration)
 
 
-def _within(wanted: Wanted, kind: type[Connection], config: Any, configuration: Any) -> Connection:
+def _connect_in_cluster(
+    wanted: ContextChoice, kind: type[OpenAccess], config: Any, configuration: Any
+) -> OpenAccess:
     """Connect with the account of the pod that this runs in."""
     try:
         config.load_incluster_config(client_configuration=configuration)
     except config.ConfigException as error:
         raise ToolError(
-            f"this does not run in a pod with an account: {_short(error)}",
+            f"this does not run in a pod with an account: {_shorten_error_text(error)}",
             "Use a kubeconfig instead of --in-cluster, or mount the token of the account.",
         ) from None
-    configuration.connection_pool_maxsize = CONNECTIONS
+    configuration.connection_pool_maxsize = MAX_CONNECTIONS
     return kind(wanted, "in-cluster", configuration)
 
 
@@ -285,8 +289,8 @@ class _Heard(logging.Handler):
         self.words: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.words.append(_short(record.getMessage()))
+        self.words.append(_shorten_error_text(record.getMessage()))
 
 
-def _short(said: object) -> str:
+def _shorten_error_text(said: object) -> str:
     return " ".join(str(said).split())[:_LETTERS]

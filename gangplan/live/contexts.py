@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from gangplan.errors import ToolError, UserError
 from gangplan.live.rights import Right
 from gangplan.records import dataclass
-from gangplan.spec.near import nearest
+from gangplan.spec.near import suggest_nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ContextChoice:
     """The cluster that a command connects to: the user's choice of file, context and timeout (seconds).
 
     `needs` are the rights that it needs, `purpose` is what for. `is_in_cluster`: use this pod's account
@@ -28,7 +28,7 @@ class Wanted:
     is_in_cluster: bool = False  # --in-cluster
 
 
-def chosen(wanted: Wanted, names: Sequence[str]) -> str:
+def choose_context(wanted: ContextChoice, names: Sequence[str]) -> str:
     """Return the context: the flag's, the cluster file's, the one with the cluster's name, or the only one.
 
     Never the current one: that may be another cluster. Raises UserError and ToolError.
@@ -37,7 +37,7 @@ def chosen(wanted: Wanted, names: Sequence[str]) -> str:
         if wanted.context not in names:
             raise UserError(
                 f"the kubeconfig has no context '{wanted.context}'",
-                nearest(wanted.context, names) or "It has none.",
+                suggest_nearest(wanted.context, names) or "It has none.",
             )
         return wanted.context
     if wanted.stated is not None:

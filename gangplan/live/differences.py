@@ -7,10 +7,10 @@ from typing import Any
 
 from gangplan.findings import Finding
 from gangplan.live.snapshot import Snapshot
-from gangplan.model.amounts import say, written
+from gangplan.model.amounts import format_for_spec, format_with_unit
 from gangplan.model.backend import TRAINJOB
-from gangplan.model.quantity import Quantity, QuantityError, parse
-from gangplan.model.support import KUEUE, TRAINER
+from gangplan.model.quantity import Quantity, QuantityError, parse_quantity
+from gangplan.model.support import KUEUE_LINES, TRAINER_LINES
 from gangplan.model.version import parse_version
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rules.live import (
@@ -21,7 +21,7 @@ from gangplan.rules.live import (
     OBSERVED_VERSION,
 )
 from gangplan.rules.model import ERROR, NOTE, Rule, Severity
-from gangplan.spec.nodes import NodePool, field_of
+from gangplan.spec.nodes import NodePool, find_resource_field
 from gangplan.workspace import ClusterFile
 
 # Component names in `versions` of a cluster file, and their usual names.
@@ -62,16 +62,16 @@ class _Reporter:
         return Finding(rule, where, f"{message}{when}", help, clusters=(self.file.name,), level=level)
 
 
-def differences(file: ClusterFile, snapshot: Snapshot) -> list[Finding]:
+def compare_snapshot(file: ClusterFile, snapshot: Snapshot) -> list[Finding]:
     """Return where a cluster's snapshot differs from its file. What could not be seen is left out."""
     report = _Reporter(file, snapshot)
-    found = [*_versions(report), *_kinds(report)]
+    found = [*_check_observed_versions(report), *_check_served_kinds(report)]
     if snapshot.saw("nodes"):
-        found += [*_pools(report), *_topology(report)]
-    return [*found, *_classes(report)]
+        found += [*_check_node_pools(report), *_check_topology_labels(report)]
+    return [*found, *_check_observed_classes(report)]
 
 
-def _versions(report: _Reporter) -> Iterator[Finding]:
+def _check_observed_versions(report: _Reporter) -> Iterator[Finding]:
     stated: dict[str, str] = report.file.spec.versions.model_dump(by_alias=True, exclude_none=True)
     platform = resolve_platform(report.file)
     implied = {**stated, "jobset": str(platform.jobset)}
@@ -100,7 +100,7 @@ def _versions(report: _Reporter) -> Iterator[Finding]:
             yield report(OBSERVED_VERSION, path, message, help, NOTE)
 
 
-def _kinds(report: _Reporter) -> Iterator[Finding]:
+def _check_served_kinds(report: _Reporter) -> Iterator[Finding]:
     """Yield findings about kinds, versions and fields that runs need."""
     platform = resolve_platform(report.file)
     needed = [
@@ -108,7 +108,7 @@ def _kinds(report: _Reporter) -> Iterator[Finding]:
         ("trainer", f"trainingruntimes.{TRAINJOB.group}", _TRAINER_API),
         ("trainer", "jobsets.jobset.x-k8s.io", _JOBSET_API),
     ]
-    line = KUEUE.get(platform.kueue.line) if platform.kueue else None
+    line = KUEUE_LINES.get(platform.kueue.line) if platform.kueue else None
     if line is not None:
         version = line.api_version.rpartition("/")[2]
         needed += [("kueue", f"{name}.kueue.x-k8s.io", version) for name in ("clusterqueues", "workloads")]
@@ -126,18 +126,18 @@ def _kinds(report: _Reporter) -> Iterator[Finding]:
     if gang is not None and gang not in report.snapshot.crds:
         message = f"the cluster does not serve {gang}, which gang: {report.file.spec.gang} needs"
         yield report(OBSERVED_KIND, ("gang",), message, "Install it first, or correct gang.")
-    yield from _trainer_fields(report)
+    yield from _check_trainjob_fields(report)
 
 
-def _trainer_fields(report: _Reporter) -> Iterator[Finding]:
+def _check_trainjob_fields(report: _Reporter) -> Iterator[Finding]:
     """Yield a finding if the TrainJob's fields differ between the stated Trainer line and the cluster's."""
-    line = TRAINER.get(resolve_platform(report.file).trainer.line)
+    line = TRAINER_LINES.get(resolve_platform(report.file).trainer.line)
     fields = report.snapshot.fields.get(TRAINJOB.kind)
     if line is None or not fields:
         return
     lines = [
         name
-        for name, one in TRAINER.items()
+        for name, one in TRAINER_LINES.items()
         if one.override_field in fields and one.has_run_deadline == ("activeDeadlineSeconds" in fields)
     ]
     if line.override_field in fields and line.has_run_deadline == ("activeDeadlineSeconds" in fields):
@@ -150,7 +150,7 @@ def _trainer_fields(report: _Reporter) -> Iterator[Finding]:
     yield report(OBSERVED_KIND, ("versions", "trainer"), message, "Write the version that is installed.")
 
 
-def _pools(report: _Reporter) -> Iterator[Finding]:
+def _check_node_pools(report: _Reporter) -> Iterator[Finding]:
     seen = {str(one["pool"]): one for one in report.snapshot.nodes}
     for name, pool in report.file.spec.node_pools.items():
         path = ("nodePools", name)
@@ -162,9 +162,9 @@ def _pools(report: _Reporter) -> Iterator[Finding]:
                 help = "Correct its labels and GPUs, or write count: 0."
                 yield report(OBSERVED_NODES, path, message, help, key=True)
             continue
-        yield from _count(report, name, pool, body)
-        yield from _amounts(report, name, pool, body["allocatable"])
-        yield from _taints(report, name, pool, body)
+        yield from _check_pool_node_count(report, name, pool, body)
+        yield from _check_pool_resources(report, name, pool, body["allocatable"])
+        yield from _check_pool_taints(report, name, pool, body)
     if "" in seen:
         count = seen[""]["count"]
         message = (
@@ -173,7 +173,9 @@ def _pools(report: _Reporter) -> Iterator[Finding]:
         yield report(OBSERVED_NODES, ("nodePools",), message, "Describe them as a pool.", NOTE, key=True)
 
 
-def _count(report: _Reporter, name: str, pool: NodePool, body: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_pool_node_count(
+    report: _Reporter, name: str, pool: NodePool, body: Mapping[str, Any]
+) -> Iterator[Finding]:
     path, count = ("nodePools", name, "count"), body["count"]
     most = pool.autoscale.most if pool.autoscale else pool.count
     if count > most or (count < pool.count and not pool.autoscale):
@@ -191,7 +193,7 @@ def _count(report: _Reporter, name: str, pool: NodePool, body: Mapping[str, Any]
         yield report(OBSERVED_NODES, path, message, help, NOTE)
 
 
-def _amounts(
+def _check_pool_resources(
     report: _Reporter, name: str, pool: NodePool, offered: Mapping[str, Mapping[str, str]]
 ) -> Iterator[Finding]:
     wanted: list[tuple[tuple[str | int, ...], str, Quantity]] = [
@@ -205,27 +207,29 @@ def _amounts(
     for index, rail in enumerate(pool.rails):
         own = ("rdma", index, "count") if isinstance(pool.rdma, tuple) else ("rdma", "count")
         wanted.append((own, rail.resource, Quantity.of(rail.count)))
-    wanted += [(field_of(resource), resource, amount) for resource, amount in pool.others.items()]
+    wanted += [(find_resource_field(resource), resource, amount) for resource, amount in pool.others.items()]
     for place, resource, stated in wanted:
-        least = _amount(offered.get(resource, {}).get("least", "0"))
+        least = _parse_quantity_or_zero(offered.get(resource, {}).get("least", "0"))
         is_device = resource not in ("cpu", "memory", "ephemeral-storage")
         if least < stated or (is_device and least != stated):
             message = (
-                f"a node of pool '{name}' has {say(resource, least)} to give, and the file states"
-                f" {say(resource, stated)}"
+                f"a node of pool '{name}' has {format_with_unit(resource, least)} to give, and the file states"
+                f" {format_with_unit(resource, stated)}"
             )
-            help = f"Write {place[-1]}: {written(resource, least)}, or correct the nodes."
+            help = f"Write {place[-1]}: {format_for_spec(resource, least)}, or correct the nodes."
             yield report(OBSERVED_NODES, ("nodePools", name, *place), message, help)
 
 
-def _amount(text: str) -> Quantity:
+def _parse_quantity_or_zero(text: str) -> Quantity:
     try:
-        return parse(text)
+        return parse_quantity(text)
     except QuantityError:
         return Quantity(0)
 
 
-def _taints(report: _Reporter, name: str, pool: NodePool, body: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_pool_taints(
+    report: _Reporter, name: str, pool: NodePool, body: Mapping[str, Any]
+) -> Iterator[Finding]:
     stated = {(one.key, one.effect) for one in pool.taints}
     path: tuple[str | int, ...] = ("nodePools", name, "taints") if pool.taints else ("nodePools", name)
     seen = {(one["key"], one["effect"]): one for one in body["taints"]}
@@ -245,7 +249,7 @@ def _taints(report: _Reporter, name: str, pool: NodePool, body: Mapping[str, Any
         yield report(OBSERVED_NODES, path, message, help, NOTE, key=True)
 
 
-def _topology(report: _Reporter) -> Iterator[Finding]:
+def _check_topology_labels(report: _Reporter) -> Iterator[Finding]:
     spec = report.file.spec
     placed = {name for name, pool in spec.node_pools.items() if pool.topology} or {*spec.node_pools}
     count = sum(one["count"] for one in report.snapshot.nodes if one["pool"] in placed)
@@ -263,14 +267,14 @@ def _topology(report: _Reporter) -> Iterator[Finding]:
             yield report(OBSERVED_TOPOLOGY, ("topology", index, "nodes"), message, help, NOTE)
 
 
-def _classes(report: _Reporter) -> Iterator[Finding]:
+def _check_observed_classes(report: _Reporter) -> Iterator[Finding]:
     spec, snapshot = report.file.spec, report.snapshot
     if snapshot.saw("storageclasses.storage.k8s.io"):
         for name, one in spec.storage_classes.items():
             seen = snapshot.storage_classes.get(name)
             if seen is None:
                 message = f"the cluster has no storage class '{name}'"
-                help = _one_of(sorted(snapshot.storage_classes))
+                help = _describe_class_choices(sorted(snapshot.storage_classes))
                 yield report(OBSERVED_CLASS, ("storageClasses", name), message, help, key=True)
             elif bool(seen.get("default")) != one.default:
                 is_it = "is" if seen.get("default") else "is not"
@@ -281,11 +285,11 @@ def _classes(report: _Reporter) -> Iterator[Finding]:
         for index, name in enumerate(spec.runtime_classes or ()):
             if name not in snapshot.runtime_classes:
                 message = f"the cluster has no RuntimeClass '{name}'"
-                help = _one_of(snapshot.runtime_classes)
+                help = _describe_class_choices(snapshot.runtime_classes)
                 yield report(OBSERVED_CLASS, ("runtimeClasses", index), message, help)
 
 
-def _one_of(names: Sequence[str]) -> str:
+def _describe_class_choices(names: Sequence[str]) -> str:
     if not names:
         return "Create it, or remove it here: the cluster has none."
     return f"Create it, or write one that the cluster has: {', '.join(names)}."

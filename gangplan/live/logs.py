@@ -12,24 +12,23 @@ import queue
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from gangplan.errors import ToolError
-from gangplan.live.access import CONNECTIONS, Access, RefusedError
-from gangplan.live.rendered import RunFile
+from gangplan.live.access import MAX_CONNECTIONS, Access, ApiRefusedError
+from gangplan.live.rendered import RunInGit
 from gangplan.live.rights import Right
-from gangplan.model.backend import MPIJOB, SCHEDULED, TRAINJOB, Backend
+from gangplan.model.backend import MPIJOB, SCHEDULE_LABEL, TRAINJOB, Backend
+from gangplan.objects import Body
 from gangplan.records import dataclass
 
-Body = dict[str, Any]
 _ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _LAUNCHER, _CONTAINER = "launcher", "node"  # plan/names; templates/runtime.yaml.j2
 #: The most pods that are followed at once; each has its own connection.
-MOST = CONNECTIONS
+MOST = MAX_CONNECTIONS
 
 
-def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
+def list_log_rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
     """Return the rights that reading logs in a namespace needs."""
     return (
         Right("", "pods", "list", namespace),
@@ -38,13 +37,13 @@ def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right
     )
 
 
-def last_of(access: Access, namespace: str, schedule: RunFile) -> RunFile:
+def find_last_scheduled_run(access: Access, namespace: str, schedule: RunInGit) -> RunInGit:
     """Return the last run of a schedule that still exists: names end in the start time.
 
     Raises ToolError if there is none.
     """
     path = f"/apis/{TRAINJOB.api_version}/namespaces/{namespace}/{TRAINJOB.plural}"
-    bodies = access.items(path, {"labelSelector": f"{SCHEDULED}={schedule.job}"})
+    bodies = access.items(path, {"labelSelector": f"{SCHEDULE_LABEL}={schedule.job}"})
     name = max((str(body["metadata"]["name"]) for body in bodies), default=None)
     if name is None:
         raise ToolError(
@@ -55,7 +54,7 @@ def last_of(access: Access, namespace: str, schedule: RunFile) -> RunFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Which:
+class PodSelection:
     """The selected pods: the launcher, some workers by index, or all; of the previous attempt if asked.
 
     If nothing is selected, it is the launcher, to which MPI passes the output of all ranks; without one, all
@@ -78,7 +77,9 @@ class Source:
     is_previous_container: bool = False
 
 
-def pods_of(access: Access, namespace: str, run: str, made: Sequence[Backend] = (TRAINJOB,)) -> list[Body]:
+def list_run_pods(
+    access: Access, namespace: str, run: str, made: Sequence[Backend] = (TRAINJOB,)
+) -> list[Body]:
     """Return the pods of a run, which may be made of any of these kinds. Raises ToolError."""
     for one in made:
         query = {"labelSelector": f"{one.run_label}={run}"}
@@ -87,27 +88,29 @@ def pods_of(access: Access, namespace: str, run: str, made: Sequence[Backend] = 
     return []
 
 
-def sources(pods: Sequence[Body], which: Which, run: str) -> list[Source]:
+def select_log_sources(pods: Sequence[Body], which: PodSelection, run: str) -> list[Source]:
     """Return the selected pods, the launcher first. Raises ToolError if there are none."""
     attempts: dict[tuple[str, int], list[Body]] = {}
     for pod in sorted(pods, key=lambda one: str(one["metadata"].get("creationTimestamp") or "")):
-        key = _place(pod)
+        key = _find_pod_role_and_index(pod)
         attempts.setdefault(key, []).append(pod)
     places = sorted(attempts, key=lambda one: (one[0] != _LAUNCHER, one))
     wanted = [place for place in places if _is_meant(place, which, places)]
-    missing = [f"worker {number}" for number in which.workers if not _has(places, number)]
+    missing = [f"worker {number}" for number in which.workers if not _has_worker_pod(places, number)]
     missing += ["launcher"] if which.launcher and not any(role == _LAUNCHER for role, _ in places) else []
     if missing:
-        there = ", ".join(_label(place) for place in places[:8])
+        there = ", ".join(_format_pod_role_label(place) for place in places[:8])
         more = f" and {len(places) - 8} more" if len(places) > 8 else ""
         raise ToolError(f"run {run} has no {' and no '.join(missing)}", f"It has: {there}{more}.")
-    found = [one for place in wanted if (one := _source(place, attempts[place], which)) is not None]
+    found = [
+        one for place in wanted if (one := _select_log_source(place, attempts[place], which)) is not None
+    ]
     if not found:
         raise ToolError(f"run {run} has had no attempt before this one", "Leave out --previous.")
     return found
 
 
-def _place(pod: Body) -> tuple[str, int]:
+def _find_pod_role_and_index(pod: Body) -> tuple[str, int]:
     """Return role and number of a pod; a worker of an MPIJob has its number in its name."""
     labels = pod["metadata"].get("labels") or {}
     role = labels.get(MPIJOB.role_label)
@@ -117,11 +120,11 @@ def _place(pod: Body) -> tuple[str, int]:
     return role, int(number) if role != _LAUNCHER and number.isdigit() else 0
 
 
-def _has(places: Sequence[tuple[str, int]], number: int) -> bool:
+def _has_worker_pod(places: Sequence[tuple[str, int]], number: int) -> bool:
     return any(role != _LAUNCHER and index == number for role, index in places)
 
 
-def _is_meant(place: tuple[str, int], which: Which, places: Sequence[tuple[str, int]]) -> bool:
+def _is_meant(place: tuple[str, int], which: PodSelection, places: Sequence[tuple[str, int]]) -> bool:
     role, index = place
     if which.all:
         return True
@@ -130,12 +133,14 @@ def _is_meant(place: tuple[str, int], which: Which, places: Sequence[tuple[str, 
     return role == _LAUNCHER or not any(one == _LAUNCHER for one, _ in places)
 
 
-def _label(place: tuple[str, int]) -> str:
+def _format_pod_role_label(place: tuple[str, int]) -> str:
     role, index = place
     return "launcher" if role == _LAUNCHER else f"worker {index}"
 
 
-def _source(place: tuple[str, int], attempts: Sequence[Body], which: Which) -> Source | None:
+def _select_log_source(
+    place: tuple[str, int], attempts: Sequence[Body], which: PodSelection
+) -> Source | None:
     """Return the last pod of a place, or the one before it.
 
     A restarted container has a previous attempt of its own.
@@ -150,7 +155,9 @@ def _source(place: tuple[str, int], attempts: Sequence[Body], which: Which) -> S
         pod = attempts[-2]
     names = [str(one["name"]) for one in (pod.get("spec") or {}).get("containers") or ()]
     container = _CONTAINER if _CONTAINER in names or not names else names[0]
-    return Source(_label(place), pod["metadata"]["name"], container, which.previous and restarted)
+    return Source(
+        _format_pod_role_label(place), pod["metadata"]["name"], container, which.previous and restarted
+    )
 
 
 def read_logs(
@@ -162,7 +169,7 @@ def read_logs(
     """
     if not follow:
         for source in chosen:
-            yield from _lines(access, namespace, source, follow, tail)
+            yield from _iterate_pod_log_lines(access, namespace, source, follow, tail)
         return
     if len(chosen) > MOST:
         raise ToolError(
@@ -172,7 +179,7 @@ def read_logs(
 
     def run(source: Source) -> None:
         try:
-            for line in _lines(access, namespace, source, follow, tail):
+            for line in _iterate_pod_log_lines(access, namespace, source, follow, tail):
                 arrived.put(line)
             arrived.put(None)
         except Exception as error:  # noqa: BLE001  the reader raises it
@@ -191,7 +198,7 @@ def read_logs(
             yield one
 
 
-def _lines(
+def _iterate_pod_log_lines(
     access: Access, namespace: str, source: Source, follow: bool, tail: int | None
 ) -> Iterator[tuple[str, str, bool]]:
     query: Mapping[str, str] = {
@@ -204,7 +211,7 @@ def _lines(
     try:
         for line in access.lines(path, query, follow):
             yield source.label, line, False
-    except RefusedError as error:
+    except ApiRefusedError as error:
         if error.status not in (400, 404, 500):  # it has not started, is gone, or its node does not answer
             raise
         yield source.label, f"no log: {' '.join(error.words.split())}", True

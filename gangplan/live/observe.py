@@ -11,17 +11,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gangplan.gitops.health import TRAINJOB, state_of
+from gangplan.gitops.health import TRAINJOB_HEALTH, find_health_state
 from gangplan.live.access import Access, ForbiddenError
-from gangplan.live.pools import Nodes, by_pool
+from gangplan.live.pools import NodeList, summarise_pools
 from gangplan.live.rights import Right
 from gangplan.live.snapshot import Snapshot
 from gangplan.model import backend
+from gangplan.objects import Body
 from gangplan.spec.cluster import Cluster
 
-Body = dict[str, Any]
 _CORE, _KUEUE, _TRAINER = "", "kueue.x-k8s.io", backend.TRAINJOB.group
-RIGHTS = (
+OBSERVE_RIGHTS = (
     Right(_CORE, "nodes", "list"),
     Right(_CORE, "resourcequotas", "list"),
     Right("apps", "deployments", "list"),
@@ -72,7 +72,7 @@ _KEPT = {
 }
 
 
-def observe(access: Access, name: str, spec: Cluster | None, observed: str) -> Snapshot:
+def observe_cluster(access: Access, name: str, spec: Cluster | None, observed: str) -> Snapshot:
     """Return the snapshot of a cluster at a time (`observed`, RFC 3339); without its file, it has no pools.
     Raises ToolError.
 
@@ -81,20 +81,28 @@ def observe(access: Access, name: str, spec: Cluster | None, observed: str) -> S
     reader = _Reader(access)
     version = str(access.read("/version").get("gitVersion", ""))
     groups = {str(one["name"]): one for one in access.read("/apis").get("groups", ())}
-    crds, fields = _kinds(access, groups), _fields(access, groups)
-    kueue = _preferred(groups, _KUEUE)
+    crds, fields = _list_served_kinds(access, groups), _list_trainjob_fields(access, groups)
+    kueue = _find_preferred_api_version(groups, _KUEUE)
     items = [
-        *(_kept(one, "ClusterQueue", kueue) for one in reader.list(f"/apis/{kueue}/clusterqueues", kueue)),
-        *(_kept(one, "LocalQueue", kueue) for one in reader.list(f"/apis/{kueue}/localqueues", kueue)),
         *(
-            _kept(one, "ResourceFlavor", kueue)
+            _reduce_quota_object(one, "ClusterQueue", kueue)
+            for one in reader.list(f"/apis/{kueue}/clusterqueues", kueue)
+        ),
+        *(
+            _reduce_quota_object(one, "LocalQueue", kueue)
+            for one in reader.list(f"/apis/{kueue}/localqueues", kueue)
+        ),
+        *(
+            _reduce_quota_object(one, "ResourceFlavor", kueue)
             for one in reader.list(f"/apis/{kueue}/resourceflavors", kueue)
         ),
-        *(_kept(one, "ResourceQuota", "v1") for one in reader.list("/api/v1/resourcequotas")),
+        *(_reduce_quota_object(one, "ResourceQuota", "v1") for one in reader.list("/api/v1/resourcequotas")),
     ]
-    trainer = _preferred(groups, _TRAINER)
+    trainer = _find_preferred_api_version(groups, _TRAINER)
     runs = reader.list(f"/apis/{trainer}/trainjobs", trainer)
-    items += [_run(one, trainer) for one in runs if _RUN in (one["metadata"].get("labels") or {})]
+    items += [
+        _reduce_run_object(one, trainer) for one in runs if _RUN in (one["metadata"].get("labels") or {})
+    ]
     nodes = reader.list("/api/v1/nodes")
     deployments = reader.list("/apis/apps/v1/deployments")
     classes = reader.list("/apis/storage.k8s.io/v1/storageclasses")
@@ -104,16 +112,16 @@ def observe(access: Access, name: str, spec: Cluster | None, observed: str) -> S
     return Snapshot(
         cluster=name,
         observed=observed,
-        versions={"kubernetes": _version(version), **_controllers(deployments)},
+        versions={"kubernetes": _parse_component_version(version), **_find_controller_versions(deployments)},
         crds=crds,
         fields=fields,
-        nodes=by_pool(Nodes(nodes), spec) if spec else [],
-        topology=Nodes(nodes).levels([level.label for level in spec.topology]) if spec else {},
-        storage_classes={one["metadata"]["name"]: _class(one) for one in classes},
+        nodes=summarise_pools(NodeList(nodes), spec) if spec else [],
+        topology=NodeList(nodes).levels([level.label for level in spec.topology]) if spec else {},
+        storage_classes={one["metadata"]["name"]: _reduce_storage_class(one) for one in classes},
         runtime_classes=sorted(one["metadata"]["name"] for one in runtimes),
-        train_jobs=_counts(runs),
+        train_jobs=_count_trainjobs_by_state(runs),
         unseen=sorted({str(one.right) for one in reader.refusals}),
-        items=sorted(items, key=_place),
+        items=sorted(items, key=_build_object_sort_key),
         refusal=reader.refusals[0] if reader.refusals else None,
     )
 
@@ -139,13 +147,13 @@ class _Reader:
         return found
 
 
-def _preferred(groups: dict[str, Body], group: str) -> str:
+def _find_preferred_api_version(groups: dict[str, Body], group: str) -> str:
     """Return `group/version` as the server prefers it; empty if it does not serve the group."""
     found = groups.get(group, {}).get("preferredVersion", {}).get("groupVersion", "")
     return str(found)
 
 
-def _kinds(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
+def _list_served_kinds(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
     """Return the groups' resources (`trainjobs.trainer.kubeflow.org`) with the versions that serve them."""
     found: dict[str, list[str]] = {}
     for group in GROUPS:
@@ -157,24 +165,24 @@ def _kinds(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
     return {name: sorted(versions) for name, versions in found.items()}
 
 
-def _fields(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
+def _list_trainjob_fields(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
     """Return the fields of a TrainJob's spec, which distinguish the lines of Trainer."""
-    version = _preferred(groups, _TRAINER)
+    version = _find_preferred_api_version(groups, _TRAINER)
     document = access.find(f"/openapi/v3/apis/{version}") if version else None
     schemas = ((document or {}).get("components") or {}).get("schemas") or {}
     for name, schema in schemas.items():
         if name.endswith(f".{backend.TRAINJOB.kind}"):
-            return {backend.TRAINJOB.kind: sorted(_properties(schema, "spec"))}
+            return {backend.TRAINJOB.kind: sorted(_iterate_schema_properties(schema, "spec"))}
     return {}
 
 
-def _properties(schema: Body, name: str) -> Iterator[str]:
+def _iterate_schema_properties(schema: Body, name: str) -> Iterator[str]:
     spec = (schema.get("properties") or {}).get(name) or {}
     for part in (spec, *(spec.get("allOf") or ())):
         yield from part.get("properties") or ()
 
 
-def _controllers(deployments: list[Body]) -> dict[str, str]:
+def _find_controller_versions(deployments: list[Body]) -> dict[str, str]:
     """Return the versions of running controllers, by their images."""
     found: dict[str, str] = {}
     for body in deployments:
@@ -185,20 +193,22 @@ def _controllers(deployments: list[Body]) -> dict[str, str]:
             for name, pattern in _IMAGES.items():
                 if pattern.search(image):
                     tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
-                    stated = _version(tag) or _version(str(labels.get("app.kubernetes.io/version", "")))
+                    stated = _parse_component_version(tag) or _parse_component_version(
+                        str(labels.get("app.kubernetes.io/version", ""))
+                    )
                     if stated:
                         found[name] = stated
     return found
 
 
-def _version(text: str) -> str:
+def _parse_component_version(text: str) -> str:
     match = _VERSION.match(text)
     return match[1] if match else ""
 
 
-def _kept(body: Body, kind: str, version: str) -> Body:
+def _reduce_quota_object(body: Body, kind: str, version: str) -> Body:
     """Return the parts of an object that concern quotas and usage."""
-    kept: Body = {"apiVersion": version, "kind": kind, "metadata": _name(body)}
+    kept: Body = {"apiVersion": version, "kind": kind, "metadata": _select_name_and_namespace(body)}
     for part, names in zip(("spec", "status"), _KEPT[kind], strict=True):
         values = {name: value for name, value in (body.get(part) or {}).items() if name in names}
         if values:
@@ -206,11 +216,11 @@ def _kept(body: Body, kind: str, version: str) -> Body:
     return kept
 
 
-def _name(body: Body) -> Body:
+def _select_name_and_namespace(body: Body) -> Body:
     return {name: body["metadata"][name] for name in ("name", "namespace") if name in body["metadata"]}
 
 
-def _run(body: Body, version: str) -> Body:
+def _reduce_run_object(body: Body, version: str) -> Body:
     """Return the parts of a gangplan run that `retire --finished` reads."""
     metadata = body["metadata"]
     ours = {
@@ -227,26 +237,29 @@ def _run(body: Body, version: str) -> Body:
     return {
         "apiVersion": version,
         "kind": backend.TRAINJOB.kind,
-        "metadata": {**_name(body), **{place: found for place, found in ours.items() if found}},
+        "metadata": {
+            **_select_name_and_namespace(body),
+            **{place: found for place, found in ours.items() if found},
+        },
         "status": {"conditions": sorted(conditions, key=lambda one: str(one["type"]))},
     }
 
 
-def _class(body: Body) -> Body:
+def _reduce_storage_class(body: Body) -> Body:
     notes = body["metadata"].get("annotations") or {}
     is_default = notes.get("storageclass.kubernetes.io/is-default-class") == "true"
     return {"provisioner": str(body.get("provisioner", "")), "default": is_default}
 
 
-def _counts(runs: list[Body]) -> dict[str, dict[str, int]]:
+def _count_trainjobs_by_state(runs: list[Body]) -> dict[str, dict[str, int]]:
     """Return the number of TrainJobs in each namespace, by state."""
     found: dict[str, dict[str, int]] = {}
     for body in runs:
         words = found.setdefault(body["metadata"]["namespace"], {})
-        word = state_of(TRAINJOB, body).word
+        word = find_health_state(TRAINJOB_HEALTH, body).word
         words[word] = words.get(word, 0) + 1
     return found
 
 
-def _place(body: Mapping[str, Any]) -> tuple[str, str, str]:
+def _build_object_sort_key(body: Mapping[str, Any]) -> tuple[str, str, str]:
     return body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"]

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence, Set
-from typing import Any
 
-from gangplan.model.quantity import Quantity, QuantityError, parse
+from gangplan.model.quantity import Quantity, QuantityError, parse_quantity
+from gangplan.objects import Body
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
 
-Body = dict[str, Any]
 #: Taints that come and go with the state of a node (Kubernetes, well-known labels and taints).
 _PASSING = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/uninitialized")
 #: Resources of a kubelet that no spec asks for.
 _UNASKED = ("attachable-volumes-", "hugepages-")
 
 
-class Nodes:
+class NodeList:
     """Nodes as the API server lists them."""
 
     def __init__(self, bodies: Sequence[Body]) -> None:
@@ -38,12 +37,12 @@ class Nodes:
         return found
 
 
-def by_pool(nodes: Nodes, spec: Cluster) -> list[Body]:
+def summarise_pools(nodes: NodeList, spec: Cluster) -> list[Body]:
     """Return a summary of each pool that has nodes, in the order of the file; nodes of no pool come last."""
     members: dict[str, list[Body]] = {name: [] for name in (*spec.node_pools, "")}
     for body in nodes.bodies:
         members[pool_of(body, spec)].append(body)
-    return [summary(name, bodies) for name, bodies in members.items() if bodies]
+    return [summarise_nodes(name, bodies) for name, bodies in members.items() if bodies]
 
 
 def pool_of(body: Body, spec: Cluster) -> str:
@@ -51,7 +50,7 @@ def pool_of(body: Body, spec: Cluster) -> str:
     known = {pool.gpu.resource for pool in spec.node_pools.values() if pool.gpu}
     labels, offered = labels_of(body), (body.get("status") or {}).get("allocatable") or {}
     fitting = [
-        (_likeness(pool, offered, known), name)
+        (_compute_pool_match(pool, offered, known), name)
         for name, pool in spec.node_pools.items()
         if pool.labels.items() <= labels.items()
     ]
@@ -62,11 +61,11 @@ def pool_of(body: Body, spec: Cluster) -> str:
     return next(name for likeness, name in fitting if likeness == best)
 
 
-def _likeness(pool: NodePool, offered: Body, known: Set[str]) -> tuple[bool, int, int]:
+def _compute_pool_match(pool: NodePool, offered: Body, known: Set[str]) -> tuple[bool, int, int]:
     """Return whether a node's GPUs fit a pool, how many labels select it, and how close its cores are."""
     gpu = pool.gpu.resource if pool.gpu else ""
     has = {name for name in known if str(offered.get(name, "0")) != "0"}
-    cores = _amount(str(offered.get("cpu", "0"))).nano
+    cores = _parse_quantity_or_zero(str(offered.get("cpu", "0"))).nano
     return (gpu in has if gpu else not has), len(pool.labels), -abs(cores - pool.cpu.nano)
 
 
@@ -75,7 +74,7 @@ def labels_of(body: Body) -> dict[str, str]:
     return body["metadata"].get("labels") or {}
 
 
-def summary(name: str, bodies: Sequence[Body]) -> Body:
+def summarise_nodes(name: str, bodies: Sequence[Body]) -> Body:
     """Summarise nodes as one pool: their number, common labels, taints, and the range of each resource."""
     taints: Counter[tuple[str, str, str]] = Counter()
     for body in bodies:
@@ -86,38 +85,38 @@ def summary(name: str, bodies: Sequence[Body]) -> Body:
     return {
         "pool": name,
         "count": len(bodies),
-        "ready": sum(map(is_ready, bodies)),
+        "ready": sum(map(is_node_ready, bodies)),
         "labels": {key: value for key, value in common.items() if key != "kubernetes.io/hostname"},
         "taints": [
             {"key": key, "value": value, "effect": effect, "nodes": count}
             for (key, value, effect), count in sorted(taints.items())
         ],
-        "allocatable": _allocatable(bodies),
+        "allocatable": _compute_allocatable_ranges(bodies),
     }
 
 
-def is_ready(body: Body) -> bool:
+def is_node_ready(body: Body) -> bool:
     """Return whether the node accepts new pods: it is Ready and not cordoned."""
     conditions = (body.get("status") or {}).get("conditions") or ()
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     return ready and not (body.get("spec") or {}).get("unschedulable")
 
 
-def _allocatable(bodies: Sequence[Body]) -> dict[str, dict[str, str]]:
+def _compute_allocatable_ranges(bodies: Sequence[Body]) -> dict[str, dict[str, str]]:
     """Return the least and the most of each resource that a node offers, as the node writes it."""
     found: dict[str, list[tuple[int, str]]] = {}
     for body in bodies:
         for name, text in ((body.get("status") or {}).get("allocatable") or {}).items():
             if not name.startswith(_UNASKED):
-                found.setdefault(name, []).append((_amount(str(text)).nano, str(text)))
+                found.setdefault(name, []).append((_parse_quantity_or_zero(str(text)).nano, str(text)))
     return {
         name: {"least": min(amounts)[1] if len(amounts) == len(bodies) else "0", "most": max(amounts)[1]}
         for name, amounts in found.items()
     }
 
 
-def _amount(text: str) -> Quantity:
+def _parse_quantity_or_zero(text: str) -> Quantity:
     try:
-        return parse(text)
+        return parse_quantity(text)
     except QuantityError:
         return Quantity(0)

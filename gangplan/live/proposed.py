@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gangplan.live.access import Access
-from gangplan.live.observe import observe
-from gangplan.live.pools import Body, is_ready, labels_of, summary
+from gangplan.live.observe import observe_cluster
+from gangplan.live.pools import is_node_ready, labels_of, summarise_nodes
 from gangplan.live.snapshot import Snapshot
-from gangplan.model.quantity import QuantityError, parse
+from gangplan.model.quantity import QuantityError, parse_quantity
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.spec.machines import GPU_MODELS
-from gangplan.spec.phrases import as_name
+from gangplan.spec.phrases import convert_to_name
 from gangplan.spec.words import DNS_LABEL
 
 _POOLS = (
@@ -62,50 +63,50 @@ class Proposal:
     unseen: tuple[str, ...]
 
 
-def propose(access: Access, name: str) -> Proposal:
+def propose_cluster_fields(access: Access, name: str) -> Proposal:
     """Return the proposed fields of a cluster's file. Raises ToolError."""
-    snapshot = observe(access, name, None, "")
+    snapshot = observe_cluster(access, name, None, "")
     bodies = [] if not snapshot.saw("nodes") else access.items("/api/v1/nodes")
     workers = [body for body in bodies if not any(label in labels_of(body) for label in _CONTROL)]
-    pools = _node_pools(workers)
-    fields: dict[str, Any] = {"versions": _versions(snapshot)}
+    pools = _propose_node_pools(workers)
+    fields: dict[str, Any] = {"versions": _list_observed_versions(snapshot)}
     regions = {labels_of(body).get("topology.kubernetes.io/region", "") for body in workers}
-    if len(regions) == 1 and (region := as_name(DNS_LABEL, regions.pop())):
+    if len(regions) == 1 and (region := convert_to_name(DNS_LABEL, regions.pop())):
         fields["region"] = region
     providers = [str((body.get("spec") or {}).get("providerID", "")) for body in workers]
     if providers and all(one.startswith(_CLOUDS) for one in providers):
         fields["location"] = "cloud"
     if pools:
         fields["nodePools"] = pools
-    if classes := _classes(snapshot):
+    if classes := _propose_storage_classes(snapshot):
         fields["storageClasses"] = classes
     missing = [one for one in ("trainer", "kueue") if one not in fields["versions"]]
     unseen = [f"you may not {right}" for right in snapshot.unseen]
     unseen += [f"no {one.capitalize()} was found" for one in missing]
     if snapshot.saw("nodes") and not pools:
         unseen.append("no node takes pods")
-    return Proposal(fields, _queues(snapshot), tuple(unseen))
+    return Proposal(fields, _list_local_queues(snapshot), tuple(unseen))
 
 
-def _versions(snapshot: Snapshot) -> dict[str, str]:
+def _list_observed_versions(snapshot: Snapshot) -> dict[str, str]:
     return {name: snapshot.versions[name] for name in VERSIONS if snapshot.versions.get(name)}
 
 
-def _node_pools(bodies: Sequence[Body]) -> dict[str, Any]:
+def _propose_node_pools(bodies: Sequence[Body]) -> dict[str, Any]:
     """Group nodes by the labels that select them, and by their GPUs; pools without GPUs come first."""
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Body]] = {}
     for body in bodies:
-        if is_ready(body):
-            groups.setdefault((_gpu_of(body), _selector(body)), []).append(body)
+        if is_node_ready(body):
+            groups.setdefault((_find_gpu_resource(body), _find_node_selector_label(body)), []).append(body)
     found: dict[str, Any] = {}
     for (resource, selector), members in sorted(groups.items()):
-        pool = _pool(members, resource, dict(selector))
+        pool = _build_node_pool(members, resource, dict(selector))
         if pool is not None:
-            found[_named(found, dict(selector), pool)] = pool
+            found[_choose_pool_name(found, dict(selector), pool)] = pool
     return found
 
 
-def _selector(body: Body) -> tuple[tuple[str, str], ...]:
+def _find_node_selector_label(body: Body) -> tuple[tuple[str, str], ...]:
     """Return the label that distinguishes nodes of this kind."""
     labels = labels_of(body)
     for label in (*_POOLS, *_PRODUCTS, _TYPE):
@@ -114,28 +115,35 @@ def _selector(body: Body) -> tuple[tuple[str, str], ...]:
     return (("kubernetes.io/os", labels.get("kubernetes.io/os", "linux")),)
 
 
-def _gpu_of(body: Body) -> str:
+def _find_gpu_resource(body: Body) -> str:
     """Return the resource of its GPUs; empty if it has none."""
     offered = (body.get("status") or {}).get("allocatable") or {}
     return next((name for name in sorted(offered) if _GPUS.fullmatch(name) and str(offered[name]) != "0"), "")
 
 
-def _pool(bodies: Sequence[Body], resource: str, selector: Mapping[str, str]) -> dict[str, Any] | None:
+def _build_node_pool(
+    bodies: Sequence[Body], resource: str, selector: Mapping[str, str]
+) -> dict[str, Any] | None:
     """Return one pool with the whole cores and GiB of its smallest node.
 
     None if a node is too small for any run.
     """
-    whole = summary("", bodies)
+    whole = summarise_nodes("", bodies)
     least = {name: one["least"] for name, one in whole["allocatable"].items()}
     try:
-        cpu, memory = parse(least["cpu"]).nano // 10**9, parse(least["memory"]).nano // 10**9 >> 30
+        cpu, memory = (
+            parse_quantity(least["cpu"]).nano // 10**9,
+            parse_quantity(least["memory"]).nano // 10**9 >> 30,
+        )
     except (KeyError, QuantityError):
         return None
     if cpu < 1 or memory < 1:
         return None
     pool: dict[str, Any] = {"count": len(bodies), "cpu": cpu, "memory": f"{memory}Gi"}
     if resource:
-        pool["gpu"] = _gpu(whole["labels"], resource, int(parse(least[resource]).nano // 10**9))
+        pool["gpu"] = _build_node_pool_gpu(
+            whole["labels"], resource, int(parse_quantity(least[resource]).nano // 10**9)
+        )
     pool["labels"] = dict(selector)
     taints = [
         {"key": one["key"], **({"value": one["value"]} if one["value"] else {}), "effect": one["effect"]}
@@ -145,11 +153,11 @@ def _pool(bodies: Sequence[Body], resource: str, selector: Mapping[str, str]) ->
     return pool | ({"taints": taints} if taints else {})
 
 
-def _gpu(labels: Mapping[str, str], resource: str, count: int) -> dict[str, Any]:
+def _build_node_pool_gpu(labels: Mapping[str, str], resource: str, count: int) -> dict[str, Any]:
     product = next((labels[name] for name in _PRODUCTS if name in labels), "")
     plain = re.sub(r"[^a-z0-9]+", "-", product.lower())
     model = next((known for part, known in GPU_MODELS.items() if part in plain), "")
-    gpu: dict[str, Any] = {"model": model or as_name(DNS_LABEL, product) or "gpu"}
+    gpu: dict[str, Any] = {"model": model or convert_to_name(DNS_LABEL, product) or "gpu"}
     found = _GPUS.fullmatch(resource)
     if found and found["mig"]:
         gpu["mig"] = found["mig"]
@@ -161,16 +169,16 @@ def _gpu(labels: Mapping[str, str], resource: str, count: int) -> dict[str, Any]
     return gpu
 
 
-def _named(known: Mapping[str, Any], selector: Mapping[str, str], pool: Mapping[str, Any]) -> str:
+def _choose_pool_name(known: Mapping[str, Any], selector: Mapping[str, str], pool: Mapping[str, Any]) -> str:
     """Return an unused name after the pool's label, its GPUs or its machines."""
     ((label, value),) = selector.items()
     model = str(pool.get("gpu", {}).get("model", ""))
-    name = (as_name(DNS_LABEL, value) if label in _POOLS else "") or model or "cpu"
+    name = (convert_to_name(DNS_LABEL, value) if label in _POOLS else "") or model or "cpu"
     name = name[:40].strip("-")
     return next(one for one in (name, *(f"{name}-{n}" for n in range(2, len(known) + 3))) if one not in known)
 
 
-def _classes(snapshot: Snapshot) -> dict[str, Any]:
+def _propose_storage_classes(snapshot: Snapshot) -> dict[str, Any]:
     return {
         name: {
             "accessModes": ["ReadWriteMany", "ReadWriteOnce"]
@@ -182,7 +190,7 @@ def _classes(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _queues(snapshot: Snapshot) -> dict[str, str]:
+def _list_local_queues(snapshot: Snapshot) -> dict[str, str]:
     found: dict[str, str] = {}
     for body in snapshot.items:
         if body["kind"] == "LocalQueue":

@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 
-from gangplan.live.access import ForbiddenError, RefusedError
+from gangplan.findings import FieldPath
+from gangplan.live.access import ApiRefusedError, ForbiddenError
 from gangplan.records import dataclass
-
-Path = tuple[str | int, ...]
 
 
 class Refuser(Enum):
@@ -26,7 +25,7 @@ class Refuser(Enum):
     QUOTA = "a quota"
 
 
-class Unasked(Enum):
+class NoVerdict(Enum):
     """Why there was no verdict on an object."""
 
     NAMESPACE = "namespace"
@@ -38,16 +37,16 @@ class Unasked(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ServerRefusal:
     """One objection of an API server to an object, or why there was no verdict (`by` is Unasked).
 
     `name` is the policy, webhook, quota, namespace or right; `path` the field, empty if none is named.
     """
 
-    by: Refuser | Unasked
+    by: Refuser | NoVerdict
     words: str
     name: str = ""
-    path: Path = ()
+    path: FieldPath = ()
 
 
 _POLICY = re.compile(
@@ -80,69 +79,77 @@ _STEP = re.compile(r"\[(?P<inside>[^\]]*)\]|(?P<name>[^.\[\]]+)")
 _BEFORE = re.compile(r"^\S+ \"[^\"]*\" is (?:invalid|forbidden): ")
 
 
-def refusals(error: RefusedError) -> list[Refusal]:
+def parse_refusals(error: ApiRefusedError) -> list[ServerRefusal]:
     """Return all objections in a refusal, one for each field that it names."""
     words = error.words
     if isinstance(error, ForbiddenError) or _GRANT in words:
         name = str(error.right) if isinstance(error, ForbiddenError) else "grant rights that you do not have"
-        return [Refusal(Unasked.RIGHTS, words, name)]
-    return [_not_asked(error) or one for one in _each(error)]
+        return [ServerRefusal(NoVerdict.RIGHTS, words, name)]
+    return [_parse_missing_verdict(error) or one for one in _parse_refusal_message(error)]
 
 
-def _not_asked(error: RefusedError) -> Refusal | None:
+def _parse_missing_verdict(error: ApiRefusedError) -> ServerRefusal | None:
     """Return why there was no verdict, or None."""
     words = error.words
     if match := _CALLING.search(words):
-        return Refusal(Unasked.UNREACHABLE, match["words"], match["name"])
+        return ServerRefusal(NoVerdict.UNREACHABLE, match["words"], match["name"])
     if match := _NO_DRY_RUN.search(words):
-        return Refusal(Unasked.DRY_RUN, words, match["name"])
+        return ServerRefusal(NoVerdict.DRY_RUN, words, match["name"])
     if error.status == 404:
         if match := _NO_NAMESPACE.search(words):
-            return Refusal(Unasked.NAMESPACE, words, match["name"])
-        return Refusal(Unasked.KIND, words)
+            return ServerRefusal(NoVerdict.NAMESPACE, words, match["name"])
+        return ServerRefusal(NoVerdict.KIND, words)
     if _EARLIER.search(words):
-        return Refusal(Unasked.EARLIER, words)
+        return ServerRefusal(NoVerdict.EARLIER, words)
     return None
 
 
-def _each(error: RefusedError) -> Iterator[Refusal]:
+def _parse_refusal_message(error: ApiRefusedError) -> Iterator[ServerRefusal]:
     words = error.words
     if match := _POLICY.search(words):
-        yield Refusal(Refuser.POLICY, _one_line(match["words"]), match["name"], field_of(match["words"]))
+        yield ServerRefusal(
+            Refuser.POLICY, _collapse_whitespace(match["words"]), match["name"], field_of(match["words"])
+        )
     elif match := _DENIED.search(words):
         said = match["words"].strip().removeprefix("[").removesuffix("]")
-        yield Refusal(Refuser.WEBHOOK, _one_line(said) or "no reason given", match["name"], field_of(said))
+        yield ServerRefusal(
+            Refuser.WEBHOOK, _collapse_whitespace(said) or "no reason given", match["name"], field_of(said)
+        )
     elif match := _QUOTA.search(words):
-        yield Refusal(Refuser.QUOTA, _one_line(match["words"]), match["name"])
+        yield ServerRefusal(Refuser.QUOTA, _collapse_whitespace(match["words"]), match["name"])
     elif match := _SECURITY.search(words):
-        yield Refusal(Refuser.POLICY, _one_line(match["words"]), f"PodSecurity {match['name']}")
+        yield ServerRefusal(
+            Refuser.POLICY, _collapse_whitespace(match["words"]), f"PodSecurity {match['name']}"
+        )
     elif match := _TYPED.search(words) or _DECODING.search(words):
-        yield Refusal(Refuser.SCHEMA, _one_line(match["words"]), "", field_of(match["words"]))
+        yield ServerRefusal(
+            Refuser.SCHEMA, _collapse_whitespace(match["words"]), "", field_of(match["words"])
+        )
     else:
-        yield from _causes(error)
+        yield from _parse_status_causes(error)
 
 
-def _causes(error: RefusedError) -> Iterator[Refusal]:
+def _parse_status_causes(error: ApiRefusedError) -> Iterator[ServerRefusal]:
     """Yield the fields that the server names (Status.details.causes), or the message as a whole."""
     causes = error.details.get("causes") or ()
     for one in causes:
-        field, said = str(one.get("field") or ""), _one_line(str(one.get("message") or ""))
+        field, said = str(one.get("field") or ""), _collapse_whitespace(str(one.get("message") or ""))
         if field and field != "<nil>":
-            yield Refusal(Refuser.SCHEMA, f"{field}: {said}", "", path_of(field))
+            yield ServerRefusal(Refuser.SCHEMA, f"{field}: {said}", "", path_of(field))
         else:
-            yield Refusal(Refuser.SCHEMA, said, "", field_of(said))
+            yield ServerRefusal(Refuser.SCHEMA, said, "", field_of(said))
     if not causes:
-        said = _one_line(_BEFORE.sub("", error.words)) or f"status {error.status}"
-        yield Refusal(Refuser.SCHEMA, said, "", field_of(said))
+        said = _collapse_whitespace(_BEFORE.sub("", error.words)) or f"status {error.status}"
+        yield ServerRefusal(Refuser.SCHEMA, said, "", field_of(said))
 
 
-def field_of(words: str) -> Path:
+def field_of(words: str) -> FieldPath:
     """Return the first field that a text names, as a path; empty if it names none."""
     match = _FIELD.search(words)
     return path_of(match["path"]) if match else ()
 
 
-def path_of(field: str) -> Path:
+def path_of(field: str) -> FieldPath:
     """Parse a field such as `spec.template.containers[0].image` or `metadata.labels[a.b/c]` into a path."""
     found: list[str | int] = []
     for step in _STEP.finditer(field):
@@ -155,5 +162,5 @@ def path_of(field: str) -> Path:
     return tuple(found)
 
 
-def _one_line(text: str) -> str:
+def _collapse_whitespace(text: str) -> str:
     return " ".join(text.split())

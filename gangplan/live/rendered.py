@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gangplan.emit import is_launch_file, source_of
-from gangplan.gitops.record import STATE, STOPPED
-from gangplan.model.backend import BY_KIND
+from gangplan.emit import is_launch_file, read_header_source
+from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE
+from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_objects
+from gangplan.spec.root import RENDERED
 
-RENDERED = "rendered"
-_RECORD = re.compile(rf"^ +{re.escape(STATE)}: {STOPPED}$", re.MULTILINE)
+_RECORD = re.compile(rf"^ +{re.escape(STATE_ANNOTATION)}: {STOPPED_STATE}$", re.MULTILINE)
 # The template of a run that something in the cluster creates: a schedule, or a Job that waits for other runs.
 _TEMPLATE = "\n  run.yaml: |"
 # The number of the script's words before the names of the runs that it waits for (generators/after.py).
@@ -37,7 +37,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class RunFile:
+class RunInGit:
     """A run in Git: its cluster, team and name, and its spec's file (empty without a mark)."""
 
     cluster: str
@@ -53,7 +53,7 @@ class RunFile:
         return self.name.rpartition("-")[0]
 
 
-def is_record(text: str) -> bool:
+def is_run_record(text: str) -> bool:
     """Return whether a rendered file is the record of a finished run."""
     return _RECORD.search(text) is not None
 
@@ -74,10 +74,10 @@ def held_of(text: str) -> Held | None:
         if body.get("kind") == "Job":
             (container,) = body["spec"]["template"]["spec"]["containers"]
             return Held("after", waits=tuple(container["args"][_FIRST:]), job=body["metadata"]["name"])
-    return None if any(body.get("kind") in BY_KIND for body in bodies) else Held("after")
+    return None if any(body.get("kind") in BACKEND_BY_KIND for body in bodies) else Held("after")
 
 
-def runs_in_git(root: Path, clusters: Iterable[str], teams: Iterable[str] = ()) -> Iterator[RunFile]:
+def find_runs_in_git(root: Path, clusters: Iterable[str], teams: Iterable[str] = ()) -> Iterator[RunInGit]:
     """Yield the runs of some clusters, of all teams or only some."""
     wanted = set(teams)
     for cluster in clusters:
@@ -89,5 +89,5 @@ def runs_in_git(root: Path, clusters: Iterable[str], teams: Iterable[str] = ()) 
                 if is_launch_file(f"{cluster}/runs/{team}/{path.name}"):
                     continue
                 text = path.read_text(encoding="utf-8", errors="replace")
-                source = source_of(path) or ""
-                yield RunFile(cluster, team, path.stem, source, is_record(text), held_of(text))
+                source = read_header_source(path) or ""
+                yield RunInGit(cluster, team, path.stem, source, is_run_record(text), held_of(text))

@@ -24,7 +24,7 @@ class Right:
         return f"{self.verb} {name} {f'in namespace {self.namespace}' if self.namespace else 'cluster-wide'}"
 
 
-def right_of(method: str, path: str, verb: str = "") -> Right:
+def find_needed_right(method: str, path: str, verb: str = "") -> Right:
     """Return the right that a request needs, by its path (`/api/v1/...`, `/apis/GROUP/VERSION/...`).
 
     `verb` is the server's own: applying an object that does not exist needs `create` in addition to `patch`.
@@ -59,7 +59,9 @@ def role(rights: Sequence[Right], name: str) -> str:
     return json.dumps(body, separators=(",", ":"))
 
 
-def forbidden(missing: Right, needs: Sequence[Right], context: str, purpose: str) -> tuple[str, str]:
+def explain_missing_right(
+    missing: Right, needs: Sequence[Right], context: str, purpose: str
+) -> tuple[str, str]:
     """Return message and help for a missing right."""
     wanted = dict.fromkeys([missing, *needs])
     if missing.namespace:  # all rights are needed in that namespace

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
-from gangplan.live.access import Access, RefusedError
-from gangplan.live.reasons import of_failed_pods, of_pods
-from gangplan.live.rendered import RunFile
+from gangplan.live.access import Access, ApiRefusedError
+from gangplan.live.reasons import explain_failed_pods, explain_unready_pods
+from gangplan.live.rendered import RunInGit
 from gangplan.live.rights import Right
-from gangplan.live.states import STATES, State, state
-from gangplan.model.backend import BY_KIND, TRAINJOB, Backend
+from gangplan.live.states import RUN_STATES, RunState, determine_run_state
+from gangplan.model.backend import BACKEND_BY_KIND, TRAINJOB, Backend
+from gangplan.objects import Body
 from gangplan.records import dataclass
 
-Body = dict[str, Any]
 _VISIBILITY = "visibility.kueue.x-k8s.io"
 MODEL = "gangplan.dev/model"  # NAME:VERSION, an annotation
 RUN, TEAM, JOB = "gangplan.dev/run", "gangplan.dev/team", "gangplan.dev/job"
@@ -26,7 +25,7 @@ RIGHTS = (
 )
 
 
-def rights_of(made: Sequence[Backend]) -> tuple[Right, ...]:
+def list_run_rights(made: Sequence[Backend]) -> tuple[Right, ...]:
     """Return the rights that reading runs of these kinds needs."""
     return (*(Right(one.group, one.plural, "list") for one in made), *RIGHTS)
 
@@ -43,7 +42,7 @@ class RunRow:
     team: str
     name: str
     namespace: str
-    state: State
+    state: RunState
     git: str = ""
     source: str = ""
     position: int | None = None
@@ -52,14 +51,14 @@ class RunRow:
     @property
     def place(self) -> tuple[str, str, int, str]:
         """Its sort key in a list."""
-        return self.cluster, self.team, STATES.index(self.state.word), self.name
+        return self.cluster, self.team, RUN_STATES.index(self.state.word), self.name
 
 
-def runs_of(
+def join_runs(
     access: Access,
     cluster: str,
     homes: Mapping[str, str],
-    in_git: Iterable[RunFile],
+    in_git: Iterable[RunInGit],
     kueue: str,
     is_all: bool,
     made: Sequence[Backend] = (TRAINJOB,),
@@ -72,28 +71,36 @@ def runs_of(
     ours = {(one.team, one.name): one for one in in_git}
     rows: list[RunRow] = []
     for namespace in [""] if is_all else sorted(set(homes.values())):
-        rows += _there(access, cluster, homes, namespace, ours, kueue, made)
+        rows += _list_cluster_runs(access, cluster, homes, namespace, ours, kueue, made)
     seen = {(row.team, row.name) for row in rows}
     words = {(row.team, row.name): row.state.word for row in rows}
     for key, file in ours.items():
         if key not in seen and file.team in homes:
-            gone = _absent(file, words)
+            gone = _find_absent_run_state(file, words)
             rows.append(
-                RunRow(cluster, file.team, file.name, homes[file.team], gone, _word(file), file.source)
+                RunRow(
+                    cluster,
+                    file.team,
+                    file.name,
+                    homes[file.team],
+                    gone,
+                    _describe_git_state(file),
+                    file.source,
+                )
             )
     return sorted(rows, key=lambda row: row.place)
 
 
-def _absent(file: RunFile, words: Mapping[tuple[str, str], str]) -> State:
+def _find_absent_run_state(file: RunInGit, words: Mapping[tuple[str, str], str]) -> RunState:
     """Return the state of a run that is in Git but not on the cluster; a template may wait for runs."""
     held = file.held
     if held is None:
         why = "in rendered/, and not on the cluster: not synced yet, or pruned"
-        return State("missing", "", "a record that is not on the cluster" if file.is_record else why)
+        return RunState("missing", "", "a record that is not on the cluster" if file.is_record else why)
     if file.is_record:
-        return State("stopped", "", "a template from which no more runs are created")
+        return RunState("stopped", "", "a template from which no more runs are created")
     if held.by == "schedule":
-        return State("stopped" if held.is_suspended else "scheduled", "", held.starts)
+        return RunState("stopped" if held.is_suspended else "scheduled", "", held.starts)
     ends = {run: words.get((file.team, run), "") for run in held.waits}
     still = [run for run, word in ends.items() if word != "complete"]
     if not held.waits:
@@ -104,15 +111,15 @@ def _absent(file: RunFile, words: Mapping[tuple[str, str], str]) -> State:
         why = f"until {' and '.join(still)} {'is' if len(still) == 1 else 'are'} complete"
     else:
         why = f"about to be created: all runs before it are complete; else see kubectl logs job/{held.job}"
-    return State("waiting", "", why)
+    return RunState("waiting", "", why)
 
 
-def _there(
+def _list_cluster_runs(
     access: Access,
     cluster: str,
     homes: Mapping[str, str],
     namespace: str,
-    ours: Mapping[tuple[str, str], RunFile],
+    ours: Mapping[tuple[str, str], RunInGit],
     kueue: str,
     made: Sequence[Backend],
 ) -> Iterator[RunRow]:
@@ -128,7 +135,7 @@ def _there(
         (one["metadata"]["namespace"], owner["name"]): one
         for one in workloads
         for owner in one["metadata"].get("ownerReferences") or ()
-        if owner.get("kind") in BY_KIND
+        if owner.get("kind") in BACKEND_BY_KIND
     }
     rows = []
     for body in bodies:
@@ -137,24 +144,26 @@ def _there(
         if homes.get(team) != metadata["namespace"]:
             continue  # anybody may write that label, so it does not prove that the run is the team's
         workload = by_run.get((metadata["namespace"], metadata["name"]))
-        file = ours.get((team, metadata["name"])) or _made_by(ours.get((team, metadata["labels"][RUN])))
+        file = ours.get((team, metadata["name"])) or _find_schedule_template(
+            ours.get((team, metadata["labels"][RUN]))
+        )
         row = RunRow(
             cluster,
             team,
             metadata["name"],
             metadata["namespace"],
-            state(body, workload),
-            _word(file) if file else "",
+            determine_run_state(body, workload),
+            _describe_git_state(file) if file else "",
             file.source if file else "",
             model=(metadata.get("annotations") or {}).get(MODEL, ""),
         )
         rows.append((row, workload))
     plain = [row for row, _ in rows]
-    for row in _explained(access, plain, _positions(access, rows), made):
-        yield _left(row)
+    for row in _add_pod_reasons(access, plain, _find_queue_positions(access, rows), made):
+        yield _add_git_mismatch_reason(row)
 
 
-def _made_by(file: RunFile | None) -> RunFile | None:
+def _find_schedule_template(file: RunInGit | None) -> RunInGit | None:
     """Return the file of the template from which a schedule created a run, found by the run's label."""
     if file is None or file.held is None:
         return None
@@ -162,11 +171,11 @@ def _made_by(file: RunFile | None) -> RunFile | None:
     return replace(file, is_record=False) if is_schedule else None
 
 
-def _word(file: RunFile) -> str:
+def _describe_git_state(file: RunInGit) -> str:
     return "stopped" if file.is_record else "active"
 
 
-def _left(row: RunRow) -> RunRow:
+def _add_git_mismatch_reason(row: RunRow) -> RunRow:
     """Add a reason if Git does not have a run, or has it as a record while the cluster still runs it."""
     said = row.state.reason
     if not row.git and row.state.word not in ("complete", "failed"):
@@ -179,7 +188,9 @@ def _left(row: RunRow) -> RunRow:
     return replace(row, state=replace(row.state, reason=words))
 
 
-def _positions(access: Access, rows: Sequence[tuple[RunRow, Body | None]]) -> dict[tuple[str, str], int]:
+def _find_queue_positions(
+    access: Access, rows: Sequence[tuple[RunRow, Body | None]]
+) -> dict[tuple[str, str], int]:
     """Return the positions of waiting runs in their LocalQueues, if Kueue's visibility API is readable.
 
     Kueue counts from 0 (apis/visibility, PendingWorkload; v1beta1 and v1beta2 alike).
@@ -190,29 +201,29 @@ def _positions(access: Access, rows: Sequence[tuple[RunRow, Body | None]]) -> di
             queue = str((workload.get("spec") or {}).get("queueName") or "")
             names.setdefault((row.namespace, queue), {})[workload["metadata"]["name"]] = row.name
     found: dict[tuple[str, str], int] = {}
-    group = _quietly(access, f"/apis/{_VISIBILITY}") if names else None
+    group = _read_optional_object(access, f"/apis/{_VISIBILITY}") if names else None
     if group is None:
         return found
     version = str(group["preferredVersion"]["groupVersion"])
     for (namespace, queue), known in names.items():
         path = f"/apis/{version}/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
-        for one in (_quietly(access, path) or {}).get("items") or ():
+        for one in (_read_optional_object(access, path) or {}).get("items") or ():
             run = known.get(one["metadata"]["name"])
             if run is not None:
                 found[namespace, run] = int(one["positionInLocalQueue"]) + 1
     return found
 
 
-def _quietly(access: Access, path: str) -> Body | None:
+def _read_optional_object(access: Access, path: str) -> Body | None:
     """Return the body at a path; None if it is forbidden or missing, since it is optional."""
     try:
         found: Body | None = access.find(path)
-    except RefusedError:
+    except ApiRefusedError:
         return None
     return found
 
 
-def _explained(
+def _add_pod_reasons(
     access: Access,
     rows: Sequence[RunRow],
     positions: Mapping[tuple[str, str], int],
@@ -232,19 +243,19 @@ def _explained(
     for row in rows:
         key, found = (row.namespace, row.name), row.state
         if found.word == "admitted":
-            why = of_pods(pods.get(key, [])) or _event(access, row)
+            why = explain_unready_pods(pods.get(key, [])) or _find_last_warning_event(access, row)
             found = replace(found, reason="; ".join(filter(None, (found.reason, why))))
         elif found.word == "failed":
-            found = replace(found, reason=of_failed_pods(pods.get(key, [])) or found.reason)
+            found = replace(found, reason=explain_failed_pods(pods.get(key, [])) or found.reason)
             if row.model:
                 said = f"model {row.model} is not registered, and the run that trained it has succeeded"
                 found = replace(found, reason="; ".join(filter(None, (said, found.reason))))
         elif found.word in ("new", "suspended", "queued") and not found.reason:
-            found = replace(found, reason=_event(access, row))
+            found = replace(found, reason=_find_last_warning_event(access, row))
         yield replace(row, state=found, position=positions.get(key))
 
 
-def _event(access: Access, row: RunRow) -> str:
+def _find_last_warning_event(access: Access, row: RunRow) -> str:
     """Return the last warning about a run, as its controller wrote it."""
     query = {"fieldSelector": f"involvedObject.name={row.name},type=Warning"}
     events = access.items(f"/api/v1/namespaces/{row.namespace}/events", query)

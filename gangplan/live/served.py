@@ -11,7 +11,7 @@ from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedKind:
     """A kind's resource (`trainjobs`) and whether it is namespaced."""
 
     api_version: str
@@ -32,21 +32,21 @@ class Served:
         return Right(group, self.resource, "create", space), Right(group, self.resource, "patch", space)
 
 
-class Catalog:
+class KindCatalog:
     """The kinds that one API server serves; each version is read once."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
-        self._known: dict[str, dict[str, Served]] = {}
+        self._known: dict[str, dict[str, ServedKind]] = {}
 
-    def find(self, body: Mapping[str, Any]) -> Served | None:
+    def find(self, body: Mapping[str, Any]) -> ServedKind | None:
         """Return how the kind of an object is served; None if it is not. Raises ToolError."""
         version = str(body["apiVersion"])
         if version not in self._known:
             path = f"/apis/{version}" if "/" in version else f"/api/{version}"
             listed = self.access.find(path) or {}
             self._known[version] = {
-                str(one["kind"]): Served(version, str(one["name"]), bool(one.get("namespaced")))
+                str(one["kind"]): ServedKind(version, str(one["name"]), bool(one.get("namespaced")))
                 for one in listed.get("resources") or ()
                 if "/" not in one["name"]
             }

@@ -12,7 +12,7 @@ from gangplan.model.version import parse_version
 from gangplan.records import dataclass
 
 #: The folder of `cluster snapshot`: next to the workspace's inputs, since nothing is rendered from it.
-FOLDER = "observed"
+SNAPSHOT_FOLDER = "observed"
 KIND = "ClusterSnapshot"
 _HELP = "Write it with: gangplan cluster snapshot NAME"
 _API_VERSION = "gangplan.dev/v1"
@@ -61,7 +61,7 @@ class Snapshot:
         return not any(one.startswith(f"list {resource} ") for one in self.unseen)
 
 
-def text_of(snapshot: Snapshot) -> str:
+def format_snapshot(snapshot: Snapshot) -> str:
     """Return the text of the snapshot's file."""
     body = {"apiVersion": _API_VERSION, "kind": KIND}
     body |= {name: getattr(snapshot, field) for name, field in _FIELDS.items()}
@@ -69,7 +69,7 @@ def text_of(snapshot: Snapshot) -> str:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """Read a file that `text_of` wrote. Raises UserError."""
+    """Read a file that `format_snapshot` wrote. Raises UserError."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.gitops.health import KINDS, MPIJOB, TRAINJOB, state_of
-from gangplan.live.reasons import of_eviction, of_kueue, of_preemption
-from gangplan.model.backend import BY_KIND
+from gangplan.gitops.health import HEALTH_KINDS, MPIJOB_HEALTH, TRAINJOB_HEALTH, find_health_state
+from gangplan.live.reasons import explain_eviction, explain_kueue_message, explain_preemption
+from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.model.backend import TRAINJOB as TRAINER
+from gangplan.objects import Body
 from gangplan.records import dataclass
 
-Body = dict[str, Any]
 #: States in the order in which people look at them. `missing`: in Git, but not on the cluster; `waiting`:
 #: other runs must complete before it is created; `scheduled`: a schedule creates the runs.
-STATES = (
+RUN_STATES = (
     "failed",
     "missing",
     "preempted",
@@ -30,11 +30,11 @@ STATES = (
 )
 
 
-_BY_NAME = {one.name: one for one in KINDS}
+_BY_NAME = {one.name: one for one in HEALTH_KINDS}
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RunState:
     """A word of STATES, since when (RFC 3339), and the reason if there is one."""
 
     word: str
@@ -42,59 +42,75 @@ class State:
     reason: str = ""
 
 
-def state(run: Body, workload: Body | None) -> State:
+def determine_run_state(run: Body, workload: Body | None) -> RunState:
     """Return the state of a run.
 
     The TrainJob or MPIJob decides how it ended; before that the Workload decides, if Kueue created one.
     """
-    row = state_of(_BY_NAME.get(str(run.get("kind")), TRAINJOB), run)
+    row = find_health_state(_BY_NAME.get(str(run.get("kind")), TRAINJOB_HEALTH), run)
     created = str(run["metadata"].get("creationTimestamp") or "")
     if row.word in ("failed", "complete"):
         one = condition(run, row.detail) or {}
         said = str(one.get("message") or "") if row.word == "failed" else ""
-        return State(row.word, _time(one) or created, said)
+        return RunState(row.word, _read_transition_time(one) or created, said)
     if row.word == "stopped":
-        return State("stopped", created)
+        return RunState("stopped", created)
     if workload is not None:
-        return _of_workload(run, workload, row.word, created)
-    since = _time(condition(run, "Suspended") or {}) or created
+        return _find_workload_state(run, workload, row.word, created)
+    since = _read_transition_time(condition(run, "Suspended") or {}) or created
     if row.word == "running":
-        return State("running" if _has_ready_jobs(run) else "admitted", since)
+        return RunState("running" if _has_ready_jobs(run) else "admitted", since)
     if row.word == "queued":
-        return State("queued", since, "Kueue has made no Workload of it yet")
-    return State(row.word, since)
+        return RunState("queued", since, "Kueue has made no Workload of it yet")
+    return RunState(row.word, since)
 
 
-def _of_workload(run: Body, workload: Body, word: str, created: str) -> State:
+def _find_workload_state(run: Body, workload: Body, word: str, created: str) -> RunState:
     admitted, quota = condition(workload, "Admitted"), condition(workload, "QuotaReserved")
     if (workload.get("spec") or {}).get("active") is False:
         off = condition(workload, "Evicted") or quota or {}
-        return State("suspended", _time(off) or created, of_kueue("The workload is deactivated"))
+        return RunState(
+            "suspended",
+            _read_transition_time(off) or created,
+            explain_kueue_message("The workload is deactivated"),
+        )
     if _is_true(admitted):
         if word in ("queued", "preempted", "new"):  # admitted by Kueue, but the controller has not acted yet
-            return State("admitted", _time(admitted), f"{_controller(run)} has not started its pods yet")
+            return RunState(
+                "admitted",
+                _read_transition_time(admitted),
+                f"{_find_run_controller_name(run)} has not started its pods yet",
+            )
         ready = condition(workload, "PodsReady")
         is_running = _is_true(ready) if ready is not None else _has_ready_jobs(run)
         if not is_running:
-            return State("admitted", _time(admitted))
-        return State("running", _time(ready) or _time(admitted))
+            return RunState("admitted", _read_transition_time(admitted))
+        return RunState("running", _read_transition_time(ready) or _read_transition_time(admitted))
     if _is_true(quota):
-        return State("queued", _time(quota), _checks(workload))
-    why = of_kueue(str((quota or {}).get("message") or ""))
+        return RunState("queued", _read_transition_time(quota), _describe_admission_checks(workload))
+    why = explain_kueue_message(str((quota or {}).get("message") or ""))
     evicted = condition(workload, "Evicted")
     if evicted is not None and _is_true(evicted):
         reason, said = str(evicted.get("reason") or ""), str(evicted.get("message") or "")
         if reason == "Preempted":
-            return State("preempted", _time(evicted), _joined(of_preemption(said), why))
-        return State("queued", _time(evicted), _joined(of_eviction(reason, said), why))
-    return State("queued", str(workload["metadata"].get("creationTimestamp") or created), why)
+            return RunState(
+                "preempted",
+                _read_transition_time(evicted),
+                _join_distinct_reasons(explain_preemption(said), why),
+            )
+        return RunState(
+            "queued",
+            _read_transition_time(evicted),
+            _join_distinct_reasons(explain_eviction(reason, said), why),
+        )
+    return RunState("queued", str(workload["metadata"].get("creationTimestamp") or created), why)
 
 
-def _joined(*parts: str) -> str:
+def _join_distinct_reasons(*parts: str) -> str:
     return "; ".join(dict.fromkeys(part for part in parts if part))
 
 
-def _checks(workload: Body) -> str:
+def _describe_admission_checks(workload: Body) -> str:
     """Return the admission checks that are not ready yet (Kueue, `status.admissionChecks`)."""
     waiting = [
         f"{one['name']} is {one['state']}{f' ({text})' if (text := str(one.get('message') or '')) else ''}"
@@ -104,12 +120,12 @@ def _checks(workload: Body) -> str:
     return f"has quota, and waits for admission checks: {', '.join(waiting)}" if waiting else "has quota"
 
 
-def _controller(run: Body) -> str:
-    return BY_KIND.get(str(run.get("kind")), TRAINER).controller
+def _find_run_controller_name(run: Body) -> str:
+    return BACKEND_BY_KIND.get(str(run.get("kind")), TRAINER).controller
 
 
 def _has_ready_jobs(run: Body) -> bool:
-    if run.get("kind") == MPIJOB.name:
+    if run.get("kind") == MPIJOB_HEALTH.name:
         return _is_true(condition(run, "Running"))
     jobs = (run.get("status") or {}).get("jobsStatus") or ()
     return any(one.get("ready") or one.get("succeeded") for one in jobs)
@@ -125,5 +141,5 @@ def _is_true(one: Body | None) -> bool:
     return one is not None and one["status"] == "True"
 
 
-def _time(one: Body | None) -> str:
+def _read_transition_time(one: Body | None) -> str:
     return str((one or {}).get("lastTransitionTime") or "")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from gangplan.live.access import Access, RefusedError
-from gangplan.live.logs import pods_of
+from gangplan.live.access import Access, ApiRefusedError
+from gangplan.live.logs import list_run_pods
 from gangplan.live.rights import Right
 from gangplan.model.backend import MPIJOB, TRAINJOB, Backend
+from gangplan.objects import Body
 
-Body = dict[str, Any]
 _ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 #: Lines read of each pod's log, and the most pods whose logs are read.
 TAIL, PODS = 2_000, 64
@@ -23,7 +22,7 @@ _CHILDREN = {
 }
 
 
-def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
+def list_inspection_rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
     """Return the rights that reading everything of a run needs."""
     return (
         *(Right(one.group, one.plural, "get", namespace) for one in made),
@@ -33,7 +32,7 @@ def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right
     )
 
 
-def objects_of(
+def read_run_objects(
     access: Access, namespace: str, run: str, kueue: str, made: Sequence[Backend] = (TRAINJOB,)
 ) -> list[Body]:
     """Return the objects of a run, each with its kind; empty without the TrainJob or MPIJob.
@@ -46,37 +45,40 @@ def objects_of(
     for made_of in made:
         found = access.find(f"/apis/{made_of.api_version}/{place}/{made_of.plural}/{run}")
         if found is not None:
-            bodies.append(_named(found, made_of.kind))
+            bodies.append(_add_object_kind(found, made_of.kind))
             break
     else:
         return []
     child, path = _CHILDREN[made_of.kind]
-    bodies += [_named(one, child) for one in _quietly(access, f"/apis/{path.format(place=place, run=run)}")]
-    bodies += [_named(one, "Pod") for one in pods_of(access, namespace, run, (made_of,))]
+    bodies += [
+        _add_object_kind(one, child)
+        for one in _read_optional_object(access, f"/apis/{path.format(place=place, run=run)}")
+    ]
+    bodies += [_add_object_kind(one, "Pod") for one in list_run_pods(access, namespace, run, (made_of,))]
     if kueue:
-        for one in _listed(access, f"/apis/{kueue}/{place}/workloads"):
+        for one in _list_optional_objects(access, f"/apis/{kueue}/{place}/workloads"):
             if any(owner.get("name") == run for owner in one["metadata"].get("ownerReferences") or ()):
-                bodies.append(_named(one, "Workload"))
+                bodies.append(_add_object_kind(one, "Workload"))
     for one in access.items(f"/api/v1/{place}/events"):
         of = str((one.get("involvedObject") or {}).get("name") or "")
         if of == run or of.startswith((f"{run}-", f"trainjob-{run}-", f"mpijob-{run}-")):
-            bodies.append(_named(one, "Event"))
+            bodies.append(_add_object_kind(one, "Event"))
     return bodies
 
 
-def logs_of(access: Access, namespace: str, pods: Sequence[Body]) -> Iterator[tuple[Body, str]]:
+def read_log_ends(access: Access, namespace: str, pods: Sequence[Body]) -> Iterator[tuple[Body, str]]:
     """Yield the ends of pods' logs, each with its pod: failed pods first, then the launcher, then others.
 
     A container without a log is left out. Raises ToolError.
     """
-    for pod in sorted(pods, key=_order)[:PODS]:
+    for pod in sorted(pods, key=_build_pod_sort_key)[:PODS]:
         name = pod["metadata"]["name"]
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
             query = {"container": str(status["name"]), "tailLines": str(TAIL)}
             path = f"/api/v1/namespaces/{namespace}/pods/{name}/log"
             try:
                 said = "\n".join(access.lines(path, query, False))
-            except RefusedError as error:
+            except ApiRefusedError as error:
                 if error.status not in (
                     400,
                     404,
@@ -88,26 +90,26 @@ def logs_of(access: Access, namespace: str, pods: Sequence[Body]) -> Iterator[tu
                 yield pod, f"{said}\n"
 
 
-def _order(pod: Body) -> tuple[bool, bool, str]:
+def _build_pod_sort_key(pod: Body) -> tuple[bool, bool, str]:
     phase = (pod.get("status") or {}).get("phase")
     return phase != "Failed", pod["metadata"]["labels"].get(_ROLE) != "launcher", pod["metadata"]["name"]
 
 
-def _named(body: Body, kind: str) -> Body:
+def _add_object_kind(body: Body, kind: str) -> Body:
     """Return the body with its kind, which items of lists do not have."""
     return {**body, "kind": kind}
 
 
-def _quietly(access: Access, path: str) -> list[Body]:
+def _read_optional_object(access: Access, path: str) -> list[Body]:
     try:
         found = access.find(path)
-    except RefusedError:
+    except ApiRefusedError:
         return []
     return [found] if found else []
 
 
-def _listed(access: Access, path: str) -> list[Body]:
+def _list_optional_objects(access: Access, path: str) -> list[Body]:
     try:
         return access.items(path)
-    except RefusedError:
+    except ApiRefusedError:
         return []

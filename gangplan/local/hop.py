@@ -88,7 +88,7 @@ def call(name: str) -> bool:
     return int(libc.sethostname(name.encode(), len(name))) == 0
 
 
-def main() -> None:
+def run_hop() -> None:
     """Become the command on the other worker."""
     root, *words = sys.argv[1:]
     if words[0] == "--here":  # a command in this pod
@@ -117,4 +117,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_hop()

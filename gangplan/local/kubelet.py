@@ -31,7 +31,7 @@ def expand(text: str, env: Mapping[str, str] | None = None) -> str:
     return out.decode()
 
 
-def started(container: Mapping[str, Any], given: Mapping[str, str] | None = None) -> dict[str, Any]:
+def expand_container(container: Mapping[str, Any], given: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return a container with its environment, command and arguments as its first process gets them.
 
     `given` are the values of variables that come from elsewhere (secrets, fields of the pod), by name.
@@ -51,7 +51,7 @@ def started(container: Mapping[str, Any], given: Mapping[str, str] | None = None
     }
 
 
-def mounted_map(
+def read_mounted_map(
     pod: Mapping[str, Any], path: str, bodies: Iterable[Mapping[str, Any]]
 ) -> tuple[str, dict[str, str]]:
     """Return the ConfigMap that a pod's first container mounts at a path: its name, and its files by name.

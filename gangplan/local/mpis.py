@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gangplan.errors import ToolError
-from gangplan.model.image import Family, MpiBuild
+from gangplan.model.image import MpiBuild, MpiFamily
 from gangplan.records import dataclass
-from gangplan.tools.run import run
+from gangplan.tools.run import run_program
 
 _TIMEOUT_S = 20
 # How each family reports its version (mpirun --version of 4.1.8, 5.0.11; Intel MPI 2021.18; MPICH 5.0.2).
-_SIGNS: tuple[tuple[Family, re.Pattern[str]], ...] = (
+_SIGNS: tuple[tuple[MpiFamily, re.Pattern[str]], ...] = (
     ("OpenMPI", re.compile(r"\(Open MPI\) (\d+\.[\w.]+)|\(PRRTE\) (\d+\.[\w.]+)")),
     ("IntelMPI", re.compile(r"Intel\(R\) MPI Library.*?Version (\d+\.[\w.]+)", re.DOTALL)),
     ("MPICH", re.compile(r"HYDRA build details:\s+Version:\s+(\d+\.[\w.]+)")),
@@ -43,25 +43,27 @@ class LocalMpi:
     @property
     def words(self) -> str:
         """Its name in messages, such as `Open MPI 5.0.11`."""
-        return words_of(self.build)
+        return describe_mpi(self.build)
 
 
-def words_of(build: MpiBuild) -> str:
+def describe_mpi(build: MpiBuild) -> str:
     """Return the name of an MPI in messages."""
     names = {"OpenMPI": "Open MPI", "IntelMPI": "Intel MPI", "MPICH": "MPICH"}
     return f"{names[build.family]} {build.version}"
 
 
-def choose(wanted: MpiBuild, path: str, works: Callable[[LocalMpi], bool] = lambda _: True) -> LocalMpi:
+def choose_local_mpi(
+    wanted: MpiBuild, path: str, works: Callable[[LocalMpi], bool] = lambda _: True
+) -> LocalMpi:
     """Return the MPI for an image with `wanted` that `works`.
 
     One of its family and generation is preferred to one of its family, and that to any other. Raises
     ToolError if there is none.
     """
-    found = [one for one in _found(path) if works(one)]
+    found = [one for one in _find_local_mpis(path) if works(one)]
     if not found:
         raise ToolError(
-            f"there is no MPI here: no mpirun on PATH, and the image has {words_of(wanted)}", HELP
+            f"there is no MPI here: no mpirun on PATH, and the image has {describe_mpi(wanted)}", HELP
         )
     family = wanted.family, wanted.major
     return min(
@@ -74,25 +76,25 @@ def choose(wanted: MpiBuild, path: str, works: Callable[[LocalMpi], bool] = lamb
     )
 
 
-def _found(path: str) -> Iterator[LocalMpi]:
+def _find_local_mpis(path: str) -> Iterator[LocalMpi]:
     """Yield the MPIs in the folders of PATH and next to gangplan's Python, in this order, each once."""
     folders = [Path(one) for one in path.split(os.pathsep) if one]
     folders.append(Path(sys.executable).parent)  # an environment that is not activated
     for folder in dict.fromkeys(folders):
         program = folder / "mpirun"
         if program.is_file() and os.access(program, os.X_OK):
-            build = _build(program)
+            build = _detect_mpi_build(program)
             if build is not None:
-                yield LocalMpi(folder, build, _library(program, build.family))
+                yield LocalMpi(folder, build, _find_mpi_library(program, build.family))
 
 
-def _build(program: Path) -> MpiBuild | None:
+def _detect_mpi_build(program: Path) -> MpiBuild | None:
     """Return the build that an mpirun reports; None for an unknown program (Slurm's, a wrapper)."""
     # Intel's mpirun does not start without these.
     path = f"{program.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     own = {"I_MPI_ROOT": str(program.parent.parent), "PATH": path}
     try:
-        done = run([program, "--version"], timeout_s=_TIMEOUT_S, ok=range(256), env=own)
+        done = run_program([program, "--version"], timeout_s=_TIMEOUT_S, ok=range(256), env=own)
     except ToolError:
         return None
     said = done.stdout.decode(errors="replace") + done.stderr
@@ -103,7 +105,7 @@ def _build(program: Path) -> MpiBuild | None:
     return None
 
 
-def _library(program: Path, family: Family) -> Path | None:
+def _find_mpi_library(program: Path, family: MpiFamily) -> Path | None:
     prefixes = dict.fromkeys((program.parent.parent, program.resolve().parent.parent))
     for prefix in prefixes:
         for place in ("lib", "lib64", "lib/release", "."):

@@ -23,7 +23,7 @@ _SECRET = 4  # a shorter value would hide half of the output
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutputLine:
     """A line: its rank (None: a launcher or worker itself), its pod, and whether it is from stderr.
 
     With `is_start`, it reports that the rank has started on host `text`.
@@ -36,11 +36,11 @@ class Line:
     is_start: bool = False
 
 
-class Listener:
+class PipeListener:
     """A reader of processes' pipes, one thread each, into one queue; None marks the end of a pipe."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        self.queue: Queue[Line | None] = Queue()
+        self.queue: Queue[OutputLine | None] = Queue()
         self._secrets = sorted((one for one in secrets if len(one) >= _SECRET), key=len, reverse=True)
         self.open = 0
 
@@ -52,28 +52,28 @@ class Listener:
     def _read(self, stream: IO[bytes], pod: str, is_error: bool) -> None:
         for raw in stream:
             text = raw.decode("utf-8", "replace").rstrip("\r\n")
-            for line in () if _NOISE.search(text) else _lines(text, pod, is_error):
+            for line in () if _NOISE.search(text) else _split_output_by_rank(text, pod, is_error):
                 self.queue.put(self._hidden(line))
         self.queue.put(None)
 
-    def _hidden(self, line: Line) -> Line:
+    def _hidden(self, line: OutputLine) -> OutputLine:
         text = line.text
         for one in self._secrets:
             text = text.replace(one, "***")
         return line if text is line.text else replace(line, text=text)
 
 
-def _lines(text: str, pod: str, is_error: bool) -> list[Line]:
+def _split_output_by_rank(text: str, pod: str, is_error: bool) -> list[OutputLine]:
     """Return the line with its rank; several if an MPI has joined them."""
     parts = _TAG.split(text)
-    found = [Line(None, pod, is_error, parts[0])] if parts[0] or len(parts) == 1 else []
+    found = [OutputLine(None, pod, is_error, parts[0])] if parts[0] or len(parts) == 1 else []
     for number, said in zip(parts[1::2], parts[2::2], strict=True):
         rank = int(number) if number else None
-        found.append(Line(rank, pod, is_error, said.removeprefix(_START), said.startswith(_START)))
+        found.append(OutputLine(rank, pod, is_error, said.removeprefix(_START), said.startswith(_START)))
     return found
 
 
-class Story:
+class OutputHistory:
     """The output so far: the last lines of each rank, and all of it for `gangplan diagnose`."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Story:
         self._all: deque[str] = deque(maxlen=_MOST_KEPT)
         self.ranks: dict[int, str] = {}  # by rank, the host that it has started on
 
-    def add(self, line: Line) -> None:
+    def add(self, line: OutputLine) -> None:
         """Add a line."""
         if line.rank is not None and line.is_start:
             self.ranks[line.rank] = line.text

@@ -12,19 +12,19 @@ from pathlib import Path, PurePosixPath
 from gangplan.errors import UserError
 from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.model.job import Job, Mount
-from gangplan.plan.launchers import SHELLS, base, is_python
-from gangplan.plan.names import HOSTFILE
+from gangplan.plan.launchers import SHELL_NAMES, is_python, program_name_of
+from gangplan.plan.names import HOSTFILE_PATH
 from gangplan.records import dataclass
 
 # The home folder of the user in this project's images, which contains the code (images/README.md).
-HOME = "/home/mpiuser"
+MPI_USER_HOME = "/home/mpiuser"
 # File names of programs.
 _PROGRAM = re.compile(r"\.(?:py|sh|pl|jl|R)$")
 _END = r"(?![A-Za-z0-9_.-])"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LocalPlaces:
     """Paths of the container, each with its place here, and the folder that the program starts in."""
 
     moved: Mapping[str, str]
@@ -33,10 +33,10 @@ class Places:
 
     def text(self, text: str) -> str:
         """Replace paths of the container by those here, in a command word, script or value."""
-        return _moving(self.moved)(text)
+        return _build_path_replacer(self.moved)(text)
 
 
-def _moving(moved: Mapping[str, str]) -> Callable[[str], str]:
+def _build_path_replacer(moved: Mapping[str, str]) -> Callable[[str], str]:
     longest = sorted(moved, key=lambda path: -len(path))
     # A path of the launch is a prefix of file names; any other path must match as a whole.
     parts = [re.escape(path) + ("" if path.endswith("/gangplan") else _END) for path in longest]
@@ -44,7 +44,7 @@ def _moving(moved: Mapping[str, str]) -> Callable[[str], str]:
     return lambda text: pattern.sub(lambda found: moved[found.group()], text)
 
 
-def pairs(given: Sequence[str], flag: str) -> dict[str, Path]:
+def parse_folder_pairs(given: Sequence[str], flag: str) -> dict[str, Path]:
     """Parse the `NAME=FOLDER` values of a repeated flag. Raises UserError for a path that does not exist."""
     found = {}
     for one in given:
@@ -58,7 +58,7 @@ def pairs(given: Sequence[str], flag: str) -> dict[str, Path]:
     return found
 
 
-def mounted(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[str, str], list[str]]:
+def map_mounts(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[str, str], list[str]]:
     """Return the place of each mount, which is the one given or an empty folder, and notes about them.
 
     Raises UserError for a mount of a secret that was not given, and for a name that is not a mount.
@@ -75,7 +75,7 @@ def mounted(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[str, 
             help = f"Put what it needs into files, and add --mount {mount.name}=./folder."
             raise UserError(f"the job reads secret '{mount.name}' at {mount.path}, which is not here", help)
         if real is None and mount.file:
-            moved[mount.path] = str(_file(job, mount, root))
+            moved[mount.path] = str(_write_config_map_file(job, mount, root))
             continue
         if real is None:
             place = root / "mounts" / mount.volume
@@ -86,7 +86,7 @@ def mounted(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[str, 
     return moved, notes
 
 
-def _file(job: Job, mount: Mount, root: Path) -> Path:
+def _write_config_map_file(job: Job, mount: Mount, root: Path) -> Path:
     """Write a file that comes with the spec, as the run's ConfigMap contains it; return its place."""
     place = root / "mounts" / mount.volume / (mount.key or "files")
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -98,19 +98,19 @@ def _file(job: Job, mount: Mount, root: Path) -> Path:
     return place
 
 
-def launch_paths(root: Path) -> dict[str, str]:
+def create_launch_paths(root: Path) -> dict[str, str]:
     """Return the places here of the launch's files, which are private to each container."""
     for folder in ("etc", "tmp", "shm"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     return {
-        HOSTFILE: str(root / "etc/hostfile"),
+        HOSTFILE_PATH: str(root / "etc/hostfile"),
         "/tmp/gangplan": str(root / "tmp/gangplan"),
         "/dev/shm/gangplan": str(root / "shm/gangplan"),
         SCRIPTS_FOLDER: str(root / "launch"),
     }
 
 
-def with_scripts(places: Places, scripts: Mapping[str, str]) -> Places:
+def add_launch_scripts(places: LocalPlaces, scripts: Mapping[str, str]) -> LocalPlaces:
     """Write the launch scripts with the paths that they need here; return the places for commands.
 
     A command states the digest of its scripts, so the digest of what was written takes its place.
@@ -120,10 +120,12 @@ def with_scripts(places: Places, scripts: Mapping[str, str]) -> Places:
     texts = {name: places.text(text) for name, text in scripts.items()}
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return replace(places, moved={**places.moved, _digest(scripts): _digest(texts)})
+    return replace(
+        places, moved={**places.moved, _compute_scripts_digest(scripts): _compute_scripts_digest(texts)}
+    )
 
 
-def _digest(scripts: Mapping[str, str]) -> str:
+def _compute_scripts_digest(scripts: Mapping[str, str]) -> str:
     """Return the SHA-256 of `cat *.sh`."""
     return sha256("".join(scripts[name] for name in sorted(scripts)).encode()).hexdigest()
 
@@ -132,7 +134,7 @@ def named_files(words: Sequence[str]) -> list[str]:
     """Return the program files that a command names: what an interpreter starts, or a program with a path."""
     found = []
     for index, word in enumerate(words):
-        if is_python(base(word)) or base(word) in SHELLS:
+        if is_python(program_name_of(word)) or program_name_of(word) in SHELL_NAMES:
             rest = [one for one in words[index + 1 : index + 3] if not one.startswith("-")]
             found += [one for one in rest[:1] if _PROGRAM.search(one)]
         elif _PROGRAM.search(word) or (word.startswith("./") and index == 0):
@@ -140,7 +142,7 @@ def named_files(words: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def program_folder(
+def find_program_folder(
     words: Sequence[str], workdir: str, given: Mapping[str, Path], root: Path, here: Path
 ) -> tuple[Path, str]:
     """Return the folder that replaces the container's working directory, and the reason.
@@ -172,14 +174,14 @@ def program_folder(
     return having[0], f"it has {files[0]}"
 
 
-def shadow(source: Path, target: Path) -> None:
+def create_link_folder(source: Path, target: Path) -> None:
     """Create a folder with a link to everything in `source`, so that the program's new files do not stay."""
     target.mkdir(parents=True)
     for one in source.iterdir():
         (target / one.name).symlink_to(one)
 
 
-def remove(root: Path, mark: str) -> None:
+def remove_marked_folder(root: Path, mark: str) -> None:
     """Remove a folder only if this program created it: `mark` is the file that it put there."""
     if (root / mark).is_file() and not root.is_symlink():
         shutil.rmtree(root, ignore_errors=True)

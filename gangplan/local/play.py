@@ -8,11 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty
 
-from gangplan.local.output import Line, Listener, Story
-from gangplan.local.pods import Cast
-from gangplan.local.stage import Stage
+from gangplan.local.output import OutputHistory, OutputLine, PipeListener
+from gangplan.local.pods import LocalPods
+from gangplan.local.stage import LocalStage
 from gangplan.records import dataclass
-from gangplan.tools.lasting import Program, end_all, start, tell
+from gangplan.tools.lasting import ProgramProcess, end_programs, send_signal, start_program
 
 # How long ranks may take to end after SIGTERM here; on the cluster it is the spec's grace period.
 PATIENCE_S = 10.0
@@ -36,30 +36,34 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class LocalRunResult:
     """How a run ended: exit code, output, first failure; `is_over_time` if the time limit stopped it."""
 
     code: int
-    story: Story
+    story: OutputHistory
     failure: Failure | None
     is_over_time: bool
     is_clean: bool
 
 
-def play(
-    cast: Cast, stage: Stage, limit_s: float, secrets: tuple[str, ...], show: Callable[[Line], None]
-) -> Ended:
+def run_local_pods(
+    cast: LocalPods,
+    stage: LocalStage,
+    limit_s: float,
+    secrets: tuple[str, ...],
+    show: Callable[[OutputLine], None],
+) -> LocalRunResult:
     """Run all pods and read their output; no process is left when this returns or raises.
 
     On an interrupt (or SIGTERM, as the command line handles it), ranks get SIGTERM and `PATIENCE_S` to end,
     and KeyboardInterrupt is raised again. A second interrupt ends them at once.
     """
     players = [cast.launcher] if cast.launcher else list(cast.pods)
-    listener, story = Listener(secrets), Story()
-    programs: list[Program] = []
+    listener, story = PipeListener(secrets), OutputHistory()
+    programs: list[ProgramProcess] = []
     is_over_time, is_clean = False, True
 
-    def heard(line: Line) -> None:
+    def heard(line: OutputLine) -> None:
         story.add(line)
         show(line)
 
@@ -71,41 +75,44 @@ def play(
                 pod.name,
                 *(stage.places.text(word) for word in pod.argv),
             ]
-            one = start(words, cwd=stage.places.folder, env=stage.env(pod))
+            one = start_program(words, cwd=stage.places.folder, env=stage.env(pod))
             programs.append(one)
             assert one.stdout is not None
             assert one.stderr is not None
             listener.hear(one.stdout, pod.name, False)
             listener.hear(one.stderr, pod.name, True)
-        is_over_time = not _wait(programs, listener, heard, time.monotonic() + limit_s)
+        is_over_time = not _wait_for_programs(programs, listener, heard, time.monotonic() + limit_s)
         if is_over_time:
-            _ask(stage, listener, heard)
+            _ask_ranks_to_end(stage, listener, heard)
     except KeyboardInterrupt:
         with suppress(KeyboardInterrupt):
-            _ask(stage, listener, heard)
+            _ask_ranks_to_end(stage, listener, heard)
         raise
     finally:
-        is_clean = _ended(programs, stage)
-    _drain(listener, heard)
+        is_clean = _end_all_processes(programs, stage)
+    _drain_output_until_closed(listener, heard)
     codes = [one.returncode for one in programs]
-    code = OVER_TIME if is_over_time else _code(codes)
+    code = OVER_TIME if is_over_time else _compute_run_exit_code(codes)
     failed = failure(stage) if code else None
-    return Ended(passed_on(code, failed), story, failed, is_over_time, is_clean)
+    return LocalRunResult(passed_on(code, failed), story, failed, is_over_time, is_clean)
 
 
-def _ended(programs: list[Program], stage: Stage) -> bool:
+def _end_all_processes(programs: list[ProgramProcess], stage: LocalStage) -> bool:
     """End all processes, however often the user interrupts; return whether all are gone."""
     while True:
         with suppress(KeyboardInterrupt):
-            return end_all(programs, stage.mark)
+            return end_programs(programs, stage.mark)
 
 
-def _wait(
-    programs: list[Program], listener: Listener, heard: Callable[[Line], None], deadline: float
+def _wait_for_programs(
+    programs: list[ProgramProcess],
+    listener: PipeListener,
+    heard: Callable[[OutputLine], None],
+    deadline: float,
 ) -> bool:
     """Pass lines on until all programs have ended or one has failed for a while; False at the deadline."""
     while True:
-        if not _hear(listener, heard):
+        if not _pass_on_output_line(listener, heard):
             codes = [one.poll() for one in programs]
             if None not in codes:
                 return True
@@ -118,7 +125,9 @@ def _wait(
                 return False
 
 
-def _hear(listener: Listener, heard: Callable[[Line], None], wait_s: float = 0.1) -> bool:
+def _pass_on_output_line(
+    listener: PipeListener, heard: Callable[[OutputLine], None], wait_s: float = 0.1
+) -> bool:
     """Pass one line on if one arrives within `wait_s`; return whether one did."""
     try:
         line = listener.queue.get(timeout=wait_s)
@@ -131,31 +140,31 @@ def _hear(listener: Listener, heard: Callable[[Line], None], wait_s: float = 0.1
     return True
 
 
-def _drain(listener: Listener, heard: Callable[[Line], None]) -> None:
+def _drain_output_until_closed(listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
     deadline = time.monotonic() + _DRAIN_S
     while listener.open and time.monotonic() < deadline:
-        _hear(listener, heard)
+        _pass_on_output_line(listener, heard)
 
 
-def _ask(stage: Stage, listener: Listener, heard: Callable[[Line], None]) -> None:
+def _ask_ranks_to_end(stage: LocalStage, listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
     """Ask the ranks to end, and give them time to save."""
     folder = stage.root / "ranks"
     numbers = {path.stem: path for path in folder.glob("*.pid")}
-    tell([int(path.read_text()) for path in numbers.values()], signal.SIGTERM)
+    send_signal([int(path.read_text()) for path in numbers.values()], signal.SIGTERM)
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if all((folder / f"{name}.code").exists() for name in numbers):
             break
-        _hear(listener, heard)
-    _drain_now(listener, heard)
+        _pass_on_output_line(listener, heard)
+    _drain_pending_output(listener, heard)
 
 
-def _drain_now(listener: Listener, heard: Callable[[Line], None]) -> None:
-    while _hear(listener, heard, 0.05):
+def _drain_pending_output(listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
+    while _pass_on_output_line(listener, heard, 0.05):
         pass
 
 
-def _code(codes: list[int]) -> int:
+def _compute_run_exit_code(codes: list[int]) -> int:
     """Return the exit code of a run: that of the first program that failed by itself."""
     failed = [code for code in codes if code]
     own = [code for code in failed if code not in (-signal.SIGKILL, -signal.SIGTERM)] or failed
@@ -167,7 +176,7 @@ def passed_on(code: int, failed: Failure | None) -> int:
     return failed.code if code == _LOST and failed is not None and failed.code > 0 else code
 
 
-def failure(stage: Stage) -> Failure | None:
+def failure(stage: LocalStage) -> Failure | None:
     """Return the first rank that failed, preferably not by SIGTERM or SIGKILL; None if no rank failed."""
     found = []
     for path in (stage.root / "ranks").glob("*.code"):

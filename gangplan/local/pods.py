@@ -8,11 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from gangplan.local.kubelet import mounted_map, started
-from gangplan.local.trainer import host, hostfile, jax_variables, launcher_variables, torch_variables
-from gangplan.model.backend import RUNTIME
-from gangplan.model.frameworks import NUMBER
-from gangplan.model.job import PLACEHOLDER, Job
+from gangplan.local.kubelet import expand_container, read_mounted_map
+from gangplan.local.trainer import (
+    build_host_name,
+    build_jax_variables,
+    build_launcher_variables,
+    build_torch_variables,
+    format_hostfile,
+)
+from gangplan.model.backend import RUNTIME_KIND
+from gangplan.model.frameworks import COMPLETION_INDEX_FIELD
+from gangplan.model.job import HASH_PLACEHOLDER, Job
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
@@ -25,7 +31,7 @@ _INTERFACES = frozenset({"HYDRA_IFACE", "I_MPI_HYDRA_IFACE"})
 
 
 @dataclass(frozen=True, slots=True)
-class Pod:
+class LocalPod:
     """A pod of a run: its host name, its number among the workers, its command and its variables.
 
     `own` are the variables that only this pod has. `folder` is the working directory that its container asks
@@ -48,68 +54,83 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class LocalPods:
     """The pods of a run, the launcher's hostfile, and the scripts that all pods start with; without MPI there is
     neither launcher nor hostfile."""
 
-    pods: tuple[Pod, ...]
+    pods: tuple[LocalPod, ...]
     hostfile: str
     scripts: Mapping[str, str]
 
     @property
-    def launcher(self) -> Pod | None:
+    def launcher(self) -> LocalPod | None:
         """The pod that starts the ranks over SSH."""
         return next((pod for pod in self.pods if pod.role == "launcher"), None)
 
 
-def cast_of(job: Job, bodies: Sequence[Body], given: Mapping[str, str], port: int) -> Cast:
+def build_local_pods(job: Job, bodies: Sequence[Body], given: Mapping[str, str], port: int) -> LocalPods:
     """Return the pods of the run among `bodies`, which hold the ConfigMap of its scripts, too.
 
     `given` are the values of variables that come from secrets and ConfigMaps; `port` is a free one, for the
     workers' rendezvous.
     """
-    found = _named(list(bodies))
-    runtime = next(body for body in found if body["kind"] == RUNTIME)
+    found = _replace_hash_placeholder(list(bodies))
+    runtime = next(body for body in found if body["kind"] == RUNTIME_KIND)
     run = runtime["metadata"]["name"]
     roles = {one["name"]: one for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
     workers = job.workers - (job.launcher_runs_ranks and job.uses_mpi)
-    pods = [_pod(job, roles["node"], run, "worker", index, given, port) for index in range(workers)]
-    _, scripts = mounted_map(roles["node"]["template"]["spec"]["template"]["spec"], SCRIPTS_FOLDER, found)
+    pods = [
+        _build_local_pod(job, roles["node"], run, "worker", index, given, port) for index in range(workers)
+    ]
+    _, scripts = read_mounted_map(
+        roles["node"]["template"]["spec"]["template"]["spec"], SCRIPTS_FOLDER, found
+    )
     if not job.uses_mpi:
-        return Cast(tuple(pods), "", scripts)
-    launcher = _pod(job, roles["launcher"], run, "launcher", 0, given, port)
+        return LocalPods(tuple(pods), "", scripts)
+    launcher = _build_local_pod(job, roles["launcher"], run, "launcher", 0, given, port)
     ranked = [*pods, launcher] if job.launcher_runs_ranks else pods
-    return Cast((*pods, launcher), hostfile((pod.names[1] for pod in ranked), job.slots), scripts)
+    return LocalPods((*pods, launcher), format_hostfile((pod.names[1] for pod in ranked), job.slots), scripts)
 
 
-def _named(value: Any) -> Any:
+def _replace_hash_placeholder(value: Any) -> Any:
     """Return objects with the run's full name in place of the placeholder."""
     if isinstance(value, str):
-        return value.replace(PLACEHOLDER, LOCAL)
+        return value.replace(HASH_PLACEHOLDER, LOCAL)
     if isinstance(value, dict):
-        return {key: _named(one) for key, one in value.items()}
-    return [_named(one) for one in value] if isinstance(value, list) else value
+        return {key: _replace_hash_placeholder(one) for key, one in value.items()}
+    return [_replace_hash_placeholder(one) for one in value] if isinstance(value, list) else value
 
 
-def _pod(job: Job, entry: Body, run: str, role: str, index: int, given: Mapping[str, str], port: int) -> Pod:
+def _build_local_pod(
+    job: Job, entry: Body, run: str, role: str, index: int, given: Mapping[str, str], port: int
+) -> LocalPod:
     container = entry["template"]["spec"]["template"]["spec"]["containers"][0]
-    name = host(run, entry["name"], index)
-    own = _own(job, container, name, index)
-    container = started(container, {**given, **own})
+    name = build_host_name(run, entry["name"], index)
+    own = _resolve_downward_variables(job, container, name, index)
+    container = expand_container(container, {**given, **own})
     env: dict[str, str] = container["env"]
     if role == "launcher":
-        env |= launcher_variables(job.slots)
+        env |= build_launcher_variables(job.slots)
     elif job.image.framework == "torch":
-        env |= torch_variables(job.workers, job.slots, index, _ADDRESS, port)
+        env |= build_torch_variables(job.workers, job.slots, index, _ADDRESS, port)
     elif job.image.framework == "jax":
-        env |= jax_variables(job.workers, index, _ADDRESS, port)
+        env |= build_jax_variables(job.workers, index, _ADDRESS, port)
     elif "MASTER_PORT" in env:
         env["MASTER_PORT"] = str(port)
     argv = (*container["command"], *container["args"])
-    return Pod(name, run, role, index, argv, _here(env, run, port), own, container.get("workingDir", ""))
+    return LocalPod(
+        name,
+        run,
+        role,
+        index,
+        argv,
+        _localize_pod_environment(env, run, port),
+        own,
+        container.get("workingDir", ""),
+    )
 
 
-def _own(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
+def _resolve_downward_variables(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
     """Return the variables whose value differs per pod."""
     fields = {
         "metadata.name": name,
@@ -119,7 +140,7 @@ def _own(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
         "status.hostIP": _ADDRESS,
         "spec.nodeName": name,
         "spec.serviceAccountName": job.service_account,
-        NUMBER: str(index),
+        COMPLETION_INDEX_FIELD: str(index),
     }
     found = {}
     for one in container.get("env", ()):
@@ -132,24 +153,24 @@ def _own(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
     return found
 
 
-def _here(env: Mapping[str, str], run: str, port: int) -> dict[str, str]:
+def _localize_pod_environment(env: Mapping[str, str], run: str, port: int) -> dict[str, str]:
     """Replace values that only hold on a cluster: pod addresses, the rendezvous port, the interface."""
     found = {}
     for name, value in env.items():
         if name in _INTERFACES:
             value = LOOPBACK
-        found[name] = _addresses(value, run, port) if f".{run}" in value else value
+        found[name] = _replace_pod_addresses(value, run, port) if f".{run}" in value else value
     return found
 
 
-def _addresses(value: str, run: str, port: int) -> str:
+def _replace_pod_addresses(value: str, run: str, port: int) -> str:
     def at(match: re.Match[str]) -> str:
         return f"{_ADDRESS}:{port}" if match[1] else _ADDRESS
 
     return re.sub(rf"{re.escape(run)}-[a-z0-9-]+-0-\d+\.{re.escape(run)}(:\d+)?", at, value)
 
 
-def given_names(job: Job) -> dict[str, str]:
+def list_given_variables(job: Job) -> dict[str, str]:
     """Return the variables whose values are in the cluster's secrets and ConfigMaps, with their sources."""
     found = {}
     for one in job.env:

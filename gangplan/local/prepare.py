@@ -9,26 +9,33 @@ from pathlib import Path
 
 from gangplan.errors import ToolError, UserError
 from gangplan.findings import Finding
-from gangplan.generators import run_objects
-from gangplan.generators.scripts import launch_map
-from gangplan.local.mpis import LocalMpi, choose, words_of
+from gangplan.generators import generate_run_objects
+from gangplan.generators.scripts import build_launch_map
+from gangplan.local.mpis import LocalMpi, choose_local_mpi, describe_mpi
 from gangplan.local.places import (
-    HOME,
-    Places,
-    launch_paths,
-    mounted,
-    program_folder,
-    shadow,
-    with_scripts,
+    MPI_USER_HOME,
+    LocalPlaces,
+    add_launch_scripts,
+    create_launch_paths,
+    create_link_folder,
+    find_program_folder,
+    map_mounts,
 )
-from gangplan.local.pods import Cast, cast_of, given_names
-from gangplan.local.scale import Shape, shape_of, small
-from gangplan.local.stage import Stage, check_programs, has_mpi4py, has_names, has_network, interpreter
-from gangplan.local.tagged import tagged
+from gangplan.local.pods import LocalPods, build_local_pods, list_given_variables
+from gangplan.local.scale import LocalShape, choose_local_shape, scale_down_job
+from gangplan.local.stage import (
+    LocalStage,
+    can_set_host_names,
+    check_local_programs,
+    find_python,
+    has_mpi4py_module,
+    has_network_interface,
+)
+from gangplan.local.tagged import tag_rank_programs
 from gangplan.model.job import Job
-from gangplan.plan import Unit, plan_unit
+from gangplan.plan import RunPlan, plan_run
 from gangplan.records import dataclass
-from gangplan.tools.lasting import free_port
+from gangplan.tools.lasting import find_free_port
 from gangplan.waivers import Waivers
 from gangplan.workspace import Spec
 
@@ -47,7 +54,7 @@ _SOURCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LocalRunOptions:
     """The user's options for a local run; `here` is the current folder, `workspace` that of the specs."""
 
     workers: int | None
@@ -60,51 +67,55 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRun:
     """A run that is ready to start; `notes` say how it differs from that on the cluster."""
 
-    unit: Unit
-    shape: Shape
-    cast: Cast
-    stage: Stage
+    unit: RunPlan
+    shape: LocalShape
+    cast: LocalPods
+    stage: LocalStage
     secrets: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def prepare(
-    job: Job, spec: Spec, wish: Wish, root: Path, waivers: Waivers = ()
-) -> tuple[Prepared | None, list[Finding]]:
+def prepare_local_run(
+    job: Job, spec: Spec, wish: LocalRunOptions, root: Path, waivers: Waivers = ()
+) -> tuple[PreparedRun | None, list[Finding]]:
     """Prepare a run in `root`, an empty folder; return the findings of its plan if it cannot run.
 
     Raises UserError and ToolError for anything that this machine lacks.
     """
     _check_kind(job)
-    given, missing = _given(job)
+    given, missing = _collect_given_variables(job)
     if missing:
-        shown = "; ".join(f"{name} ({given_names(job)[name]})" for name in missing)
+        shown = "; ".join(f"{name} ({list_given_variables(job)[name]})" for name in missing)
         help = f"Set {'it' if len(missing) == 1 else 'them'} in your environment: export {missing[0]}=..."
         raise UserError(f"variables come from the cluster and are not set here: {shown}", help)
-    shape = shape_of(job, wish.workers, wish.ranks)
-    mpi = _mpi(job, shape.workers)
-    made = small(job, shape, mpi.build if mpi else None)
-    unit, findings = plan_unit(made, spec, waivers)
+    shape = choose_local_shape(job, wish.workers, wish.ranks)
+    mpi = _choose_job_mpi(job, shape.workers)
+    made = scale_down_job(job, shape, mpi.build if mpi else None)
+    unit, findings = plan_run(made, spec, waivers)
     if unit is None:
         return None, findings
-    stage, notes = _stage(made, wish, root, mpi)
+    stage, notes = _create_local_stage(made, wish, root, mpi)
     programs = {name: _SOURCES[name] for name in (unit.launch.program,) if name in _SOURCES}
-    check_programs(programs)
-    words = tagged(made, unit.launch, stage.rank_program)
+    check_local_programs(programs)
+    words = tag_rank_programs(made, unit.launch, stage.rank_program)
     unit = replace(unit, launch=replace(unit.launch, argv=words))
-    cast = cast_of(made, [*run_objects(unit), launch_map(made)], given, free_port())
-    stage = replace(stage, places=with_scripts(stage.places, cast.scripts))
+    cast = build_local_pods(
+        made, [*generate_run_objects(unit), build_launch_map(made)], given, find_free_port()
+    )
+    stage = replace(stage, places=add_launch_scripts(stage.places, cast.scripts))
     if not (made.uses_mpi or made.image.framework == "torch"):
-        pods = (replace(pod, argv=_tagged_worker(pod.argv, stage.rank_program)) for pod in cast.pods)
+        pods = (replace(pod, argv=_tag_worker_command(pod.argv, stage.rank_program)) for pod in cast.pods)
         cast = replace(cast, pods=tuple(pods))
     stage.write(cast)
-    if mpi and _uses_python(made) and not has_mpi4py(stage.python):
+    if mpi and _is_python_job(made) and not has_mpi4py_module(stage.python):
         notes.append(f"{stage.python} has no mpi4py: pip install mpi4py, if the program needs it")
     secrets = tuple(given[one.name] for one in job.env if one.secret)
-    return Prepared(unit, shape, cast, stage, secrets, (*_differences(job, mpi), *notes)), []
+    return PreparedRun(
+        unit, shape, cast, stage, secrets, (*_describe_local_differences(job, mpi), *notes)
+    ), []
 
 
 def _check_kind(job: Job) -> None:
@@ -116,7 +127,7 @@ def _check_kind(job: Job) -> None:
         )
 
 
-def _mpi(job: Job, workers: int) -> LocalMpi | None:
+def _choose_job_mpi(job: Job, workers: int) -> LocalMpi | None:
     """Return an MPI that works here for a job. Raises ToolError if there is none.
 
     Without a host name for each worker, Open MPI 5 hangs (5.0.11: PRRTE takes all nodes for one); with no
@@ -125,12 +136,12 @@ def _mpi(job: Job, workers: int) -> LocalMpi | None:
     if not job.uses_mpi or job.image.mpi is None:
         return None
     path = os.environ.get("PATH", "")
-    mpi = choose(job.image.mpi, path)
-    named = workers == 1 or has_names()
-    if not _needs_hosts(mpi) or (named and has_network()):
+    mpi = choose_local_mpi(job.image.mpi, path)
+    named = workers == 1 or can_set_host_names()
+    if not _needs_hosts(mpi) or (named and has_network_interface()):
         return mpi
     try:
-        return choose(job.image.mpi, path, lambda one: not _needs_hosts(one))
+        return choose_local_mpi(job.image.mpi, path, lambda one: not _needs_hosts(one))
     except ToolError:
         needs = ("a network beside the loopback, and this machine has none", "Connect to one")
         if not named:
@@ -147,43 +158,45 @@ def _needs_hosts(mpi: LocalMpi) -> bool:
     return mpi.build.family == "OpenMPI" and mpi.build.major > 4
 
 
-def _given(job: Job) -> tuple[dict[str, str], list[str]]:
+def _collect_given_variables(job: Job) -> tuple[dict[str, str], list[str]]:
     """Return the values from the user's environment of variables that the cluster would read from secrets and
     ConfigMaps, and the names that are missing."""
-    names = given_names(job)
+    names = list_given_variables(job)
     return {name: os.environ[name] for name in names if name in os.environ}, [
         name for name in names if name not in os.environ
     ]
 
 
-def _stage(job: Job, wish: Wish, root: Path, mpi: LocalMpi | None) -> tuple[Stage, list[str]]:
+def _create_local_stage(
+    job: Job, wish: LocalRunOptions, root: Path, mpi: LocalMpi | None
+) -> tuple[LocalStage, list[str]]:
     """Set up the folder of the run, with mounts and program in place; return it with notes about them."""
-    moved, notes = mounted(job, root, wish.mounts)
-    workdir = job.workdir or HOME
-    source, why = program_folder(job.command, workdir, wish.paths, wish.workspace, wish.here)
+    moved, notes = map_mounts(job, root, wish.mounts)
+    workdir = job.workdir or MPI_USER_HOME
+    source, why = find_program_folder(job.command, workdir, wish.paths, wish.workspace, wish.here)
     folder = root / "work"
-    shadow(source, folder)
+    create_link_folder(source, folder)
     shown = source.relative_to(wish.workspace) if source.is_relative_to(wish.workspace) else source
     notes.insert(
         0, f"the program is that of {shown.as_posix() if source != wish.here else 'this folder'} ({why})"
     )
     moved |= {path: str(place) for path, place in wish.paths.items() if path != workdir}
-    moved |= {workdir: str(folder), job.image.ssh.keys: str(root / "home/.ssh"), **launch_paths(root)}
-    python = interpreter(mpi is not None and _uses_python(job), wish.python)
-    return Stage(root, Places(moved, folder), mpi, python), notes
+    moved |= {workdir: str(folder), job.image.ssh.keys: str(root / "home/.ssh"), **create_launch_paths(root)}
+    python = find_python(mpi is not None and _is_python_job(job), wish.python)
+    return LocalStage(root, LocalPlaces(moved, folder), mpi, python), notes
 
 
-def _uses_python(job: Job) -> bool:
+def _is_python_job(job: Job) -> bool:
     return any("python" in word for word in job.command)
 
 
-def _tagged_worker(argv: Sequence[str], word: str) -> tuple[str, ...]:
+def _tag_worker_command(argv: Sequence[str], word: str) -> tuple[str, ...]:
     """Return a worker's words with the tag before its program, after a shell, its script and the options."""
     at = argv.index("--") + 1
     return (*argv[:at], word, *argv[at:])
 
 
-def _differences(job: Job, mpi: LocalMpi | None) -> list[str]:
+def _describe_local_differences(job: Job, mpi: LocalMpi | None) -> list[str]:
     """Return how the run here differs from that on the cluster."""
     found = []
     own = job.image.mpi
@@ -191,10 +204,10 @@ def _differences(job: Job, mpi: LocalMpi | None) -> list[str]:
         if mpi.build.family != own.family:
             flags = ", without the flags of mpi.flags" if job.mpi_flags else ""
             found.append(
-                f"{mpi.words} instead of {words_of(own)}, which the image has: another MPI{flags}, launched its own way"
+                f"{mpi.words} instead of {describe_mpi(own)}, which the image has: another MPI{flags}, launched its own way"
             )
         elif mpi.build.version != own.version:
-            found.append(f"{mpi.words}; the image has {words_of(own)}")
+            found.append(f"{mpi.words}; the image has {describe_mpi(own)}")
         if own.setup:
             found.append(f"{own.setup} of the image is not read")
     if job.gpus:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gangplan.errors import UserError
-from gangplan.model.fabric import Fabric
+from gangplan.model.fabric import WorkerFabric
 from gangplan.model.job import Job, MpiBuild, Resources
-from gangplan.plan.counts import count_problems
-from gangplan.plan.flags import family_of
-from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import UnreadableError, find
-from gangplan.plan.problems import corrected
+from gangplan.plan.counts import check_launcher_counts
+from gangplan.plan.flags import mpi_family_of
+from gangplan.plan.launch import LauncherCall
+from gangplan.plan.launchers import UnreadableError, find_launchers
+from gangplan.plan.problems import correct_command
 from gangplan.records import dataclass
 from gangplan.rules.specs import RANKS_MISMATCH
 
@@ -25,7 +25,7 @@ _ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LocalShape:
     """The numbers of workers and of ranks per worker of a run here."""
 
     workers: int
@@ -37,7 +37,7 @@ class Shape:
         return self.workers * self.slots
 
 
-def shape_of(job: Job, workers: int | None, ranks: int | None) -> Shape:
+def choose_local_shape(job: Job, workers: int | None, ranks: int | None) -> LocalShape:
     """Return the shape of a run here: as requested, otherwise the job's own, limited to a small size.
 
     Raises UserError for numbers that do not fit together.
@@ -58,10 +58,10 @@ def shape_of(job: Job, workers: int | None, ranks: int | None) -> Shape:
     if workers < least:
         help = f"Take --workers {least} or more: the launcher of this job is one of the workers."
         raise UserError(f"{workers} worker is too few for this job", help)
-    return Shape(workers, ranks // workers)
+    return LocalShape(workers, ranks // workers)
 
 
-def small(job: Job, shape: Shape, mpi: MpiBuild | None) -> Job:
+def scale_down_job(job: Job, shape: LocalShape, mpi: MpiBuild | None) -> Job:
     """Return the job with that shape and the local MPI, from which plan and generators make the run.
 
     The spec's mpirun options stay, unless they are for another family of MPI.
@@ -77,7 +77,7 @@ def small(job: Job, shape: Shape, mpi: MpiBuild | None) -> Job:
         launcher=Resources(job.launcher.cpu, job.launcher.memory),
         worker_pool=replace(job.worker_pool, gpu=""),
         launcher_pool=replace(job.launcher_pool, gpu=""),
-        fabric=Fabric(),
+        fabric=WorkerFabric(),
         transport="tcp",
         mpi_flags=job.mpi_flags if same else (),
         platform=replace(job.platform, gang="none"),
@@ -94,10 +94,10 @@ def small(job: Job, shape: Shape, mpi: MpiBuild | None) -> Job:
         made_of="trainjob",
         is_stopped=False,
     )
-    return replace(made, command=_fitted(made))
+    return replace(made, command=_fit_command_to_counts(made))
 
 
-def _fitted(job: Job) -> tuple[str, ...]:
+def _fit_command_to_counts(job: Job) -> tuple[str, ...]:
     """Return the command with the job's numbers of ranks and workers in its launchers' options."""
     words = tuple(
         word.replace("{ranks}", str(job.ranks))
@@ -106,22 +106,22 @@ def _fitted(job: Job) -> tuple[str, ...]:
         for word in job.command
     )
     for _ in range(_ROUNDS):
-        changed = _once(replace(job, command=words))
+        changed = _correct_first_launcher(replace(job, command=words))
         if changed is None or changed == words:
             break
         words = changed
     return words
 
 
-def _once(job: Job) -> tuple[str, ...] | None:
+def _correct_first_launcher(job: Job) -> tuple[str, ...] | None:
     """Return the command with the first launcher's numbers corrected; None if nothing changes."""
     try:
-        launchers = find(job.command, family_of(job))
+        launchers = find_launchers(job.command, mpi_family_of(job))
     except UnreadableError:
         return None
     for one in launchers:
-        wrong = count_problems(Kept(job, one))
+        wrong = check_launcher_counts(LauncherCall(job, one))
         edits = [each.edit for each in wrong if each.rule is RANKS_MISMATCH and each.edit]
         if edits:
-            return corrected(job.command, one, list(dict.fromkeys(edits)))
+            return correct_command(job.command, one, list(dict.fromkeys(edits)))
     return None

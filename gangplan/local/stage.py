@@ -12,10 +12,10 @@ from pathlib import Path
 
 from gangplan.errors import ToolError
 from gangplan.local.mpis import LocalMpi
-from gangplan.local.places import Places
-from gangplan.local.pods import LOOPBACK, Cast, Pod
+from gangplan.local.places import LocalPlaces
+from gangplan.local.pods import LOOPBACK, LocalPod, LocalPods
 from gangplan.records import dataclass
-from gangplan.tools.run import run
+from gangplan.tools.run import run_program
 
 MARK = "GANGPLAN_LOCAL_RUN"
 MARK_FILE = ".gangplan-run"
@@ -44,11 +44,11 @@ echo "${{GANGPLAN_HOST:-{launcher}}}"
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class LocalStage:
     """The surroundings of a local run: its folder, its paths, its MPI and its Python."""
 
     root: Path
-    places: Places
+    places: LocalPlaces
     mpi: LocalMpi | None
     python: str
 
@@ -66,7 +66,7 @@ class Stage:
         """Return the words that start another program of this package, up to the folder of the run."""
         return [sys.executable, "-I", "-S", str(Path(__file__).with_name(name)), str(self.root)]
 
-    def env(self, pod: Pod) -> dict[str, str]:
+    def env(self, pod: LocalPod) -> dict[str, str]:
         """Return the environment of a pod's first process."""
         env = {**self._base(), **{name: self.places.text(value) for name, value in pod.env.items()}}
         if pod.role != "launcher":
@@ -74,7 +74,7 @@ class Stage:
         env["HOSTNAME"] = pod.name
         return env
 
-    def login(self, pod: Pod) -> dict[str, str]:
+    def login(self, pod: LocalPod) -> dict[str, str]:
         """Return the environment of an SSH session on a worker: the worker's own, not the launcher's."""
         own = {name: self.places.text(value) for name, value in pod.own.items()}
         folder = self.root / "tmp" / str(pod.index)
@@ -90,10 +90,10 @@ class Stage:
         if user := os.environ.get("PYTHONUSERBASE") or os.path.expanduser("~/.local"):
             env["PYTHONUSERBASE"] = user
         if self.mpi is not None:
-            env |= _mpi_variables(self.mpi)
+            env |= _build_local_mpi_variables(self.mpi)
         return env
 
-    def write(self, cast: Cast) -> None:
+    def write(self, cast: LocalPods) -> None:
         """Write the stand-ins, the hostfile and the facts about each worker."""
         for folder in ("bin", "home", "ranks", "etc", "tmp", "shm"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ class Stage:
         rank, ssh = (shlex.join(self.aside(name)) for name in ("tag.py", "hop.py"))
         names = [name for pod in cast.pods for name in pod.names]
         launcher = cast.launcher.name if cast.launcher else cast.pods[0].name
-        real = {name: _real(name) for name in ("uname", "getent")}
+        real = {name: _find_quoted_program(name) for name in ("uname", "getent")}
         programs = {
             "gangplan-rank": f'#!/bin/sh\nexec {rank} "$@"\n',
             "ssh": f'#!/bin/sh\nexec {ssh} "$@"\n',
@@ -128,7 +128,7 @@ class Stage:
         place.write_text(json.dumps(hosts))
 
 
-def _mpi_variables(mpi: LocalMpi) -> dict[str, str]:
+def _build_local_mpi_variables(mpi: LocalMpi) -> dict[str, str]:
     """Return the variables that an MPI needs if all hosts are one machine, connected by the loopback."""
     env = {"MPI4PY_LIBMPI": str(mpi.library)} if mpi.library else {}
     if mpi.build.family != "OpenMPI":
@@ -146,11 +146,11 @@ def _mpi_variables(mpi: LocalMpi) -> dict[str, str]:
     return env
 
 
-def _real(name: str) -> str:
+def _find_quoted_program(name: str) -> str:
     return shlex.quote(found) if (found := shutil.which(name)) else ""
 
 
-def interpreter(wants_mpi: bool, chosen: str | None) -> str:
+def find_python(wants_mpi: bool, chosen: str | None) -> str:
     """Return the Python for programs: the chosen one, otherwise PATH's, otherwise gangplan's; with MPI,
     preferably one with mpi4py.
 
@@ -163,21 +163,21 @@ def interpreter(wants_mpi: bool, chosen: str | None) -> str:
         return str(Path(found).absolute())
     known = [found for name in ("python", "python3") if (found := shutil.which(name))]
     known = list(dict.fromkeys([*known, sys.executable]))
-    return next((one for one in known if has_mpi4py(one)), known[0]) if wants_mpi else known[0]
+    return next((one for one in known if has_mpi4py_module(one)), known[0]) if wants_mpi else known[0]
 
 
-def has_mpi4py(python: str) -> bool:
+def has_mpi4py_module(python: str) -> bool:
     """Return whether a Python has mpi4py."""
     try:
-        return run([python, "-c", _ASK], timeout_s=20, ok=(0, 1)).returncode == 0
+        return run_program([python, "-c", _ASK], timeout_s=20, ok=(0, 1)).returncode == 0
     except ToolError:
         return False
 
 
-def has_names() -> bool:
+def can_set_host_names() -> bool:
     """Return whether processes can have host names of their own (Linux, as root or with user namespaces)."""
     program = [sys.executable, "-I", "-S", str(Path(__file__).with_name("hop.py")), "", "--can"]
-    return run(program, timeout_s=20, ok=(0, 1)).returncode == 0
+    return run_program(program, timeout_s=20, ok=(0, 1)).returncode == 0
 
 
 # The kernel's tables of this network namespace, with the column of the interface of each route and IPv6
@@ -185,7 +185,7 @@ def has_names() -> bool:
 _TABLES = {"/proc/self/net/route": 0, "/proc/self/net/if_inet6": -1}
 
 
-def has_network() -> bool:
+def has_network_interface() -> bool:
     """Return whether an interface other than the loopback has an address; outside Linux, this is assumed."""
     found = {
         line.split()[column]
@@ -196,7 +196,7 @@ def has_network() -> bool:
     return not found or bool(found - {"Iface", LOOPBACK})
 
 
-def check_programs(words: Mapping[str, str]) -> None:
+def check_local_programs(words: Mapping[str, str]) -> None:
     """Raise ToolError for the first program that is not on PATH; `words` maps programs to sources."""
     for name, source in words.items():
         if shutil.which(name) is None:

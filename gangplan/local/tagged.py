@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.model.job import Job
-from gangplan.plan.flags import family_of
-from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
-from gangplan.plan.problems import Edit, corrected
-from gangplan.plan.unit import Launch
+from gangplan.plan.flags import mpi_family_of
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
+from gangplan.plan.problems import WordEdit, correct_command
+from gangplan.plan.unit import LaunchPlan
 
 _TAGGED = ("mpi", "horovod")
 
 
-def tagged(job: Job, launch: Launch, word: str) -> tuple[str, ...]:
+def tag_rank_programs(job: Job, launch: LaunchPlan, word: str) -> tuple[str, ...]:
     """Return a launch's words with `word` before each program of a rank; unchanged if that is impossible.
 
     torchrun, which starts scripts by itself, gets an option to start `word` as a program.
@@ -26,15 +26,15 @@ def tagged(job: Job, launch: Launch, word: str) -> tuple[str, ...]:
             before, program = (*before, "--no-python"), ("python", "-u", *program)
         return (*before, word, *program)
     try:
-        found = find(argv, family_of(job))
+        found = find_launchers(argv, mpi_family_of(job))
     except UnreadableError:
         return argv
     for one in reversed(found):
         if one.start.launcher.kind in _TAGGED:
-            argv = _with(argv, one, word)
+            argv = _insert_rank_tag(argv, one, word)
     return argv
 
 
-def _with(argv: Sequence[str], found: FoundLauncher, word: str) -> tuple[str, ...]:
-    edits = [Edit(begin, begin, (word,)) for begin, _ in found.reading.programs]
-    return corrected(argv, found, edits) or tuple(argv)
+def _insert_rank_tag(argv: Sequence[str], found: FoundLauncher, word: str) -> tuple[str, ...]:
+    edits = [WordEdit(begin, begin, (word,)) for begin, _ in found.reading.programs]
+    return correct_command(argv, found, edits) or tuple(argv)

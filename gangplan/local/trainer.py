@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def host(run: str, role: str, index: int) -> str:
+def build_host_name(run: str, role: str, index: int) -> str:
     """Return a pod's host name (JobSet v0.12: `<run>-<replicated job>-<job>-<pod>`)."""
     return f"{run}-{role}-0-{index}"
 
 
-def hostfile(names: Iterable[str], slots: int) -> str:
+def format_hostfile(names: Iterable[str], slots: int) -> str:
     """Return the hostfile of the MPI plugin for names with their subdomain (Trainer v2.3,
     plugins/mpi/mpi.go)."""
     return "".join(f"{name} slots={slots}\n" for name in names)
 
 
-def launcher_variables(slots: int) -> dict[str, str]:
+def build_launcher_variables(slots: int) -> dict[str, str]:
     """Return the launcher's variables that the MPI plugin overwrites (Trainer v2.3, plugins/mpi/mpi.go,
     EnforceMLPolicy)."""
     return {
@@ -27,7 +27,9 @@ def launcher_variables(slots: int) -> dict[str, str]:
     }
 
 
-def torch_variables(workers: int, slots: int, index: int, address: str, port: int = 29500) -> dict[str, str]:
+def build_torch_variables(
+    workers: int, slots: int, index: int, address: str, port: int = 29500
+) -> dict[str, str]:
     """Return the variables that the torch plugin sets in a worker (Trainer v2.3, plugins/torch/torch.go)."""
     return {
         "PET_NNODES": str(workers),
@@ -38,7 +40,7 @@ def torch_variables(workers: int, slots: int, index: int, address: str, port: in
     }
 
 
-def jax_variables(workers: int, index: int, address: str, port: int = 29500) -> dict[str, str]:
+def build_jax_variables(workers: int, index: int, address: str, port: int = 29500) -> dict[str, str]:
     """Return the variables that the jax plugin sets in a worker (Trainer v2.3, plugins/jax/jax.go)."""
     return {
         "JAX_COORDINATOR_ADDRESS": f"{address}:{port}",

@@ -17,10 +17,10 @@ BackendName = Literal["trainjob", "mpijob"]
 
 # The runtimes that a TrainJob may refer to: one in its namespace, as gangplan renders it, or one of the
 # cluster.
-RUNTIME, SHARED_RUNTIME = "TrainingRuntime", "ClusterTrainingRuntime"
-RUNTIMES = (RUNTIME, SHARED_RUNTIME)
+RUNTIME_KIND, SHARED_RUNTIME_KIND = "TrainingRuntime", "ClusterTrainingRuntime"
+RUNTIME_KINDS = (RUNTIME_KIND, SHARED_RUNTIME_KIND)
 # The label of all runs that a schedule started. The schedule uses it to find those that are not over.
-SCHEDULED = "gangplan.dev/schedule"
+SCHEDULE_LABEL = "gangplan.dev/schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ TRAINJOB = Backend(
     ("Complete", "Failed"),
     # <run>-<replicated job>-<job>-<pod>-<5 random> (JobSet's webhook, v0.10 to v0.12).
     (("launcher", "-launcher-0-0-abcde"), ("worker", "-node-0-{last}-abcde")),
-    RUNTIME,
+    RUNTIME_KIND,
     "batch.kubernetes.io/job-completion-index",
     ("spec", "trainer", "numNodes"),
     "trainer.kubeflow.org/trainjob-controller",
@@ -125,16 +125,19 @@ MPIJOB = Backend(
 # does.
 DATED_TRAINJOB = replace(TRAINJOB, run_label="gangplan.dev/run")
 # Labels that Trainer reads: which part of a run a job is, and which framework its SDK sees in a runtime.
-ANCESTOR, FRAMEWORK = f"{TRAINJOB.group}/trainjob-ancestor-step", f"{TRAINJOB.group}/framework"
+ANCESTOR_LABEL, RUNTIME_FRAMEWORK_LABEL = (
+    f"{TRAINJOB.group}/trainjob-ancestor-step",
+    f"{TRAINJOB.group}/framework",
+)
 BACKENDS: Mapping[str, Backend] = {one.name: one for one in (TRAINJOB, MPIJOB)}
-BY_KIND: Mapping[str, Backend] = {one.kind: one for one in BACKENDS.values()}
+BACKEND_BY_KIND: Mapping[str, Backend] = {one.kind: one for one in BACKENDS.values()}
 # By the kind of the object that contains the pod templates.
-BY_HOLDER: Mapping[str, Backend] = {one.holder: one for one in BACKENDS.values()}
+BACKEND_BY_HOLDER: Mapping[str, Backend] = {one.holder: one for one in BACKENDS.values()}
 
 
 def backend_of(bodies: Iterable[Mapping[str, Any]]) -> Backend | None:
     """Return the backend of a run from its objects; None if none of them is a run."""
-    return next((BY_KIND[body["kind"]] for body in bodies if body["kind"] in BY_KIND), None)
+    return next((BACKEND_BY_KIND[body["kind"]] for body in bodies if body["kind"] in BACKEND_BY_KIND), None)
 
 
 def role_of(name: str) -> str:

@@ -11,21 +11,21 @@ from decimal import Decimal
 
 from gangplan.model.cost import (
     CENT,
-    cpu_hours,
-    gpu_hours,
-    most_cost,
-    most_seconds,
-    parts_of,
-    unpriced_pools,
+    compute_max_cost,
+    compute_max_seconds,
+    count_cpu_hours,
+    count_gpu_hours,
+    list_cost_parts,
+    list_unpriced_pools,
 )
 from gangplan.model.job import Job
 from gangplan.records import dataclass
 
-ZERO = Decimal(0)
+ZERO_COST = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class CostItem:
     """One run: its hours and money until its deadline, and for its expected duration, if that is stated.
 
     `cost` and `expected` are in `currency`, to the cent; None if the pool of its workers has no price.
@@ -51,7 +51,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class CostSum:
     """The total of several runs. `unpriced` counts runs without a price; a run without a stated duration is
     expected to cost its maximum."""
 
@@ -65,51 +65,51 @@ class Sum:
     currency: str
 
 
-def item_of(job: Job, run: str, seconds: float | None) -> Item:
+def build_cost_item(job: Job, run: str, seconds: float | None) -> CostItem:
     """Return the item of a run that lasts `seconds`, or until its deadline."""
-    most = most_seconds(job)
+    most = compute_max_seconds(job)
     per_hour = None
-    parts = parts_of(job)
+    parts = list_cost_parts(job)
     lasts = None if seconds is None else min(Decimal(str(seconds)), Decimal(most))
     expected = None
     if parts is not None:
-        per_hour = sum((part.per_hour for part in parts if not part.is_step), ZERO)
+        per_hour = sum((part.per_hour for part in parts if not part.is_step), ZERO_COST)
         if lasts is not None:
-            expected = sum((part.cost(lasts) for part in parts), ZERO).quantize(CENT)
-    return Item(
+            expected = sum((part.cost(lasts) for part in parts), ZERO_COST).quantize(CENT)
+    return CostItem(
         job.platform.cluster,
         job.team,
         job.name,
         run,
         job.worker_pool.name,
-        gpu_hours(job),
-        cpu_hours(job),
+        count_gpu_hours(job),
+        count_cpu_hours(job),
         per_hour,
-        most_cost(job),
+        compute_max_cost(job),
         expected,
         job.platform.currency,
-        without=unpriced_pools(job),
+        without=list_unpriced_pools(job),
     )
 
 
-def sums(items: Iterable[Item], key: Callable[[Item], str]) -> list[Sum]:
+def sum_costs(items: Iterable[CostItem], key: Callable[[CostItem], str]) -> list[CostSum]:
     """Return the totals of the items by key and currency, sorted by both."""
-    groups: dict[tuple[str, str], list[Item]] = {}
+    groups: dict[tuple[str, str], list[CostItem]] = {}
     for item in items:
         groups.setdefault((key(item), item.currency), []).append(item)
-    return [_sum(name, currency, found) for (name, currency), found in sorted(groups.items())]
+    return [_sum_cost_items(name, currency, found) for (name, currency), found in sorted(groups.items())]
 
 
-def _sum(name: str, currency: str, items: list[Item]) -> Sum:
-    return Sum(
+def _sum_cost_items(name: str, currency: str, items: list[CostItem]) -> CostSum:
+    return CostSum(
         name,
         sum(one.starts for one in items),
-        sum((one.gpu_hours for one in items), ZERO),
-        sum((one.cpu_hours for one in items), ZERO),
-        sum((one.cost for one in items if one.cost is not None), ZERO),
+        sum((one.gpu_hours for one in items), ZERO_COST),
+        sum((one.cpu_hours for one in items), ZERO_COST),
+        sum((one.cost for one in items if one.cost is not None), ZERO_COST),
         sum(
             (one.cost if one.expected is None else one.expected for one in items if one.cost is not None),
-            ZERO,
+            ZERO_COST,
         ),
         sum(one.starts for one in items if one.cost is None),
         currency,

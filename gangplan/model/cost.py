@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from gangplan.model.job import Job, Resources, Role, TargetPool
+from gangplan.model.job import Job, ResolvedRole, Resources, TargetPool
 from gangplan.model.quantity import Quantity
 from gangplan.records import dataclass
 
-SECONDS = 3600
-NANO = 10**9
+SECONDS_PER_HOUR = 3600
+NANOS_PER_UNIT = 10**9
 CENT = Decimal("0.01")
 
 
@@ -33,37 +33,38 @@ class Part:
     @property
     def words(self) -> str:
         """The amount and price in words: `32 GPUs x 1.5625`."""
-        amount = (Decimal(self.amount.nano) / NANO).normalize()
+        amount = (Decimal(self.amount.nano) / NANOS_PER_UNIT).normalize()
         unit = self.unit.removesuffix("s") if amount == 1 else self.unit
         return f"{amount:f} {unit} x {self.price}"
 
     @property
     def per_hour(self) -> Decimal:
         """The price of the whole amount per hour, in the currency of the cluster."""
-        return Decimal(self.amount.nano) / NANO * self.price
+        return Decimal(self.amount.nano) / NANOS_PER_UNIT * self.price
 
     def cost(self, seconds: Decimal | int) -> Decimal:
         """Return the exact cost in a run that lasts `seconds`."""
-        return self.per_hour * min(self.seconds, seconds) / SECONDS
+        return self.per_hour * min(self.seconds, seconds) / SECONDS_PER_HOUR
 
 
-def parts_of(job: Job) -> tuple[Part, ...] | None:
+def list_cost_parts(job: Job) -> tuple[Part, ...] | None:
     """Return what is paid for while a run has its pods; None if its workers use a resource without a
     price."""
-    most = most_seconds(job)
-    workers = _part(job.worker_pod, job.worker_pool, job.workers, most)
+    most = compute_max_seconds(job)
+    workers = _build_cost_part(job.worker_pod, job.worker_pool, job.workers, most)
     if workers is None:
         return None
-    others = [_part(role.resources, role.pool, role.workers, most) for role in job.roles]
+    others = [_build_cost_part(role.resources, role.pool, role.workers, most) for role in job.roles]
     if job.uses_mpi and not job.launcher_runs_ranks:
-        others.append(_part(job.launcher, job.launcher_pool, 1, most))
+        others.append(_build_cost_part(job.launcher, job.launcher_pool, 1, most))
     others += [
-        _part(step.resources, step.pool, 1, step_seconds(job, step), is_step=True) for step in job.steps
+        _build_cost_part(step.resources, step.pool, 1, step_seconds(job, step), is_step=True)
+        for step in job.steps
     ]
     return (workers, *(one for one in others if one and one.amount))
 
 
-def _part(
+def _build_cost_part(
     resources: Resources, pool: TargetPool, pods: int, seconds: int, is_step: bool = False
 ) -> Part | None:
     if pool.gpu:
@@ -75,7 +76,7 @@ def _part(
     return None if price is None else Part(resources.cpu * pods, "CPU", price, seconds, is_step)
 
 
-def unpriced_pools(job: Job) -> tuple[str, ...]:
+def list_unpriced_pools(job: Job) -> tuple[str, ...]:
     """Return the pools of a run's pods that have no price, sorted by name."""
     pools = [job.worker_pool, *(role.pool for role in job.others)]
     if job.uses_mpi and not job.launcher_runs_ranks:
@@ -86,7 +87,7 @@ def unpriced_pools(job: Job) -> tuple[str, ...]:
     return tuple(sorted(without))
 
 
-def most_seconds(job: Job) -> int:
+def compute_max_seconds(job: Job) -> int:
     """Return the longest time that a run has its pods, including steps, in seconds.
 
     Trainer 2.1 only has a deadline for each Job in each attempt; that of the workers begins after the steps.
@@ -97,74 +98,78 @@ def most_seconds(job: Job) -> int:
     return (steps + job.timeout_s) * (job.retries + 1)
 
 
-def step_seconds(job: Job, step: Role) -> int:
+def step_seconds(job: Job, step: ResolvedRole) -> int:
     """Return the longest time that a step has its pod, in seconds. Every attempt begins with the first
     step."""
     assert step.step is not None
-    return min(step.step.timeout_s * (job.retries + 1), most_seconds(job))
+    return min(step.step.timeout_s * (job.retries + 1), compute_max_seconds(job))
 
 
-def most_cost(job: Job) -> Decimal | None:
+def compute_max_cost(job: Job) -> Decimal | None:
     """Return the most that a run costs, to the cent; None without a price."""
-    parts = parts_of(job)
+    parts = list_cost_parts(job)
     if parts is None:
         return None
     return sum((part.cost(part.seconds) for part in parts), Decimal(0)).quantize(CENT)
 
 
-def price_words(job: Job) -> str:
+def describe_max_use(job: Job) -> str:
     """Return what a run uses at most: `at most 768 GPU-hours (1200.00 EUR)`; CPU-hours if it has no GPU."""
-    hours, unit, cost = gpu_hours(job), "GPU", most_cost(job)
+    hours, unit, cost = count_gpu_hours(job), "GPU", compute_max_cost(job)
     if not hours:
-        hours, unit = cpu_hours(job), "CPU"
+        hours, unit = count_cpu_hours(job), "CPU"
     money = f" ({cost} {job.platform.currency})" if cost is not None else ""
-    return f"at most {hours_words(hours)} {unit}-hours{money}"
+    return f"at most {format_hours(hours)} {unit}-hours{money}"
 
 
 def gpus_of(job: Job) -> int:
     """Return the GPUs of workers and other roles, which are used as long as the run lasts."""
-    return job.workers * job.gpus + sum(map(_gpus, job.roles))
+    return job.workers * job.gpus + sum(map(_count_role_gpus, job.roles))
 
 
-def step_gpus(job: Job) -> int:
+def count_step_gpus(job: Job) -> int:
     """Return the GPUs of all steps together. Their quota is used from the start, each step's until it is
     complete."""
-    return sum(map(_gpus, job.steps))
+    return sum(map(_count_role_gpus, job.steps))
 
 
 def cpu_of(job: Job) -> int:
     """Return the CPU of workers and other roles, in billionths of a core."""
-    return job.worker_pod.cpu.nano * job.workers + sum(map(_cpu, job.roles))
+    return job.worker_pod.cpu.nano * job.workers + sum(map(_compute_role_nano_cpu, job.roles))
 
 
-def step_gpu_seconds(job: Job) -> int:
+def count_step_gpu_seconds(job: Job) -> int:
     """Return the most that steps use GPUs, in GPU-seconds."""
-    return sum(_gpus(one) * step_seconds(job, one) for one in job.steps)
+    return sum(_count_role_gpus(one) * step_seconds(job, one) for one in job.steps)
 
 
-def step_cpu_seconds(job: Job) -> int:
+def count_step_cpu_seconds(job: Job) -> int:
     """Return the most that steps use cores, in seconds of a billionth of a core."""
-    return sum(_cpu(one) * step_seconds(job, one) for one in job.steps)
+    return sum(_compute_role_nano_cpu(one) * step_seconds(job, one) for one in job.steps)
 
 
-def gpu_hours(job: Job) -> Decimal:
+def count_gpu_hours(job: Job) -> Decimal:
     """Return the exact GPU-hours that a run uses at most; each pod counts for its maximum duration."""
-    return Decimal(gpus_of(job) * most_seconds(job) + step_gpu_seconds(job)) / SECONDS
+    return Decimal(gpus_of(job) * compute_max_seconds(job) + count_step_gpu_seconds(job)) / SECONDS_PER_HOUR
 
 
-def cpu_hours(job: Job) -> Decimal:
+def count_cpu_hours(job: Job) -> Decimal:
     """Return the same for CPU cores; launchers are not counted."""
-    return Decimal(cpu_of(job) * most_seconds(job) + step_cpu_seconds(job)) / NANO / SECONDS
+    return (
+        Decimal(cpu_of(job) * compute_max_seconds(job) + count_step_cpu_seconds(job))
+        / NANOS_PER_UNIT
+        / SECONDS_PER_HOUR
+    )
 
 
-def _gpus(role: Role) -> int:
+def _count_role_gpus(role: ResolvedRole) -> int:
     return sum(count for _, count in role.resources.devices) * role.workers
 
 
-def _cpu(role: Role) -> int:
+def _compute_role_nano_cpu(role: ResolvedRole) -> int:
     return role.resources.cpu.nano * role.workers
 
 
-def hours_words(hours: Decimal) -> str:
+def format_hours(hours: Decimal) -> str:
     """Return hours of GPUs or cores as text: whole from 10 on, else to a tenth."""
     return f"{hours:.0f}" if hours >= 10 else f"{hours.quantize(Decimal('0.1')).normalize():f}"

@@ -81,25 +81,25 @@ def parse_cron(text: str) -> Cron:
         raise CronError(message, "Write for example '0 2 * * *' for two o'clock every night.")
     found, stars = [], []
     for word, (name, least, most) in zip(words, _FIELDS, strict=True):
-        numbers, is_star = _field(word, name, least, most)
+        numbers, is_star = _parse_cron_field(word, name, least, most)
         found.append(numbers)
         stars.append(is_star)
     minutes, hours, days, months, weekdays = found
     return Cron(minutes, hours, days, months, weekdays, not (stars[2] or stars[4]))
 
 
-def _field(word: str, name: str, least: int, most: int) -> tuple[frozenset[int], bool]:
+def _parse_cron_field(word: str, name: str, least: int, most: int) -> tuple[frozenset[int], bool]:
     """Return the numbers of a field, and whether it is unrestricted (a star without a step)."""
     numbers: set[int] = set()
     is_star = False
     for part in filter(None, word.split(",")):
-        some, star = _range(part, name, least, most)
+        some, star = _parse_cron_range(part, name, least, most)
         numbers.update(some)
         is_star |= star
     return frozenset(numbers), is_star
 
 
-def _range(part: str, name: str, least: int, most: int) -> tuple[range, bool]:
+def _parse_cron_range(part: str, name: str, least: int, most: int) -> tuple[range, bool]:
     span, *steps = part.split("/")
     ends = span.split("-")
     is_star = ends[0] in ("*", "?")
@@ -108,11 +108,11 @@ def _range(part: str, name: str, least: int, most: int) -> tuple[range, bool]:
     elif len(ends) > 2:
         raise CronError(f"'{part}' has too many hyphens")
     else:
-        first = _number(ends[0], name, part)
-        last = _number(ends[1], name, part) if len(ends) == 2 else first
+        first = _parse_cron_number(ends[0], name, part)
+        last = _parse_cron_number(ends[1], name, part) if len(ends) == 2 else first
     if len(steps) > 1:
         raise CronError(f"'{part}' has too many slashes")
-    step = _number(steps[0], "", part) if steps else 1
+    step = _parse_cron_number(steps[0], "", part) if steps else 1
     if steps and len(ends) == 1:
         last = most  # N/STEP is N-MOST/STEP
     if first < least or last > most:
@@ -125,7 +125,7 @@ def _range(part: str, name: str, least: int, most: int) -> tuple[range, bool]:
     return range(first, last + 1, step), is_star and step == 1
 
 
-def _number(word: str, name: str, part: str) -> int:
+def _parse_cron_number(word: str, name: str, part: str) -> int:
     names = _NAMES.get(name, [])
     if word.lower() in names:
         return names.index(word.lower()) + (1 if name == "month" else 0)
@@ -134,7 +134,7 @@ def _number(word: str, name: str, part: str) -> int:
     return int(word)
 
 
-def next_start(cron: Cron, after: int, zone: tzinfo = UTC) -> int | None:
+def find_next_start(cron: Cron, after: int, zone: tzinfo = UTC) -> int | None:
     """Return the first start after a time; None if there is no start within five years.
 
     The steps are those of SpecSchedule.Next, because its behaviour around clock changes depends on them.
@@ -145,33 +145,33 @@ def next_start(cron: Cron, after: int, zone: tzinfo = UTC) -> int | None:
     at, is_set = after + 1, False
     limit = clock.local(at).year + _YEARS
     while clock.local(at).year <= limit:
-        found, at, is_set = _advance(cron, clock, at, is_set)
+        found, at, is_set = _advance_to_cron_match(cron, clock, at, is_set)
         if found:
             return at
     return None
 
 
-def starts(cron: Cron, after: int, zone: tzinfo = UTC) -> Iterator[int]:
+def iterate_starts(cron: Cron, after: int, zone: tzinfo = UTC) -> Iterator[int]:
     """Yield all starts after a time, in order."""
-    at = next_start(cron, after, zone)
+    at = find_next_start(cron, after, zone)
     while at is not None:
         yield at
-        at = next_start(cron, at, zone)
+        at = find_next_start(cron, at, zone)
 
 
-def _advance(cron: Cron, clock: _Clock, at: int, is_set: bool) -> tuple[bool, int, bool]:
+def _advance_to_cron_match(cron: Cron, clock: _Clock, at: int, is_set: bool) -> tuple[bool, int, bool]:
     """Advance to the next match, or to where a larger field must be checked again."""
     while (now := clock.local(at)).month not in cron.months:
         if not is_set:
             now, is_set = clock.local(clock.unix(now.year, now.month, 1, 0)), True
-        at = clock.unix(now.year, now.month + 1, now.day, _seconds(now))
+        at = clock.unix(now.year, now.month + 1, now.day, _count_seconds_of_day(now))
         if clock.local(at).month == 1:
             return False, at, True
     while not cron.has_day(now := clock.local(at)):
         if not is_set:
             at, is_set = clock.unix(now.year, now.month, now.day, 0), True
             now = clock.local(at)
-        there = clock.unix(now.year, now.month, now.day + 1, _seconds(now))
+        there = clock.unix(now.year, now.month, now.day + 1, _count_seconds_of_day(now))
         at = there if there > at else at + DAY  # a day that the calendar of the zone leaves out
         hour = clock.local(at).hour
         if hour:  # midnight does not exist, or exists twice
@@ -193,7 +193,7 @@ def _advance(cron: Cron, clock: _Clock, at: int, is_set: bool) -> tuple[bool, in
     return True, at, is_set
 
 
-def _seconds(at: datetime) -> int:
+def _count_seconds_of_day(at: datetime) -> int:
     return at.hour * HOUR + at.minute * MINUTE + at.second
 
 

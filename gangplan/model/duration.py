@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gangplan.model.units import AmountError, Proposal
+from gangplan.model.units import AmountError, AmountProposal
 
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 # Each unit at most once, larger units first, so that there is one obvious way to write every duration.
@@ -32,7 +32,7 @@ class DurationError(AmountError):
     """The text is not a duration."""
 
 
-def parse_duration(text: str | int) -> int:
+def parse_spec_duration(text: str | int) -> int:
     """Parse a duration to whole seconds, more than zero. Raises `DurationError`."""
     shown = repr(text) if len(repr(text)) <= _SHOWN else repr(text)[:_SHOWN] + "..."
     if isinstance(text, bool) or not isinstance(text, str | int):
@@ -41,10 +41,10 @@ def parse_duration(text: str | int) -> int:
     if len(written) > _SHOWN:
         raise DurationError(f"{shown} is not a time", _GENERAL)
     if re.fullmatch(r"[0-9]+", written, re.ASCII) and int(written):
-        raise DurationError(f"{shown} has no unit", _GENERAL, _with_a_unit(int(written)))
+        raise DurationError(f"{shown} has no unit", _GENERAL, _propose_duration_units(int(written)))
     match = _DURATION.fullmatch("0s" if written and not written.strip("0") else written)
     if not match or not written or text != written:
-        raise DurationError(f"{shown} is not a time", _GENERAL, _proposals(written))
+        raise DurationError(f"{shown} is not a time", _GENERAL, _propose_parsed_duration(written))
     seconds = sum(int(part or 0) * size for part, size in zip(match.groups(), _SECONDS.values(), strict=True))
     if seconds <= 0:
         raise DurationError(f"{shown} is no time at all", _GENERAL)
@@ -54,7 +54,7 @@ def parse_duration(text: str | int) -> int:
 
 
 def format_duration(seconds: int) -> str:
-    """Return the canonical text, which `parse_duration` reads back; in days if they are whole and two or
+    """Return the canonical text, which `parse_spec_duration` reads back; in days if they are whole and two or
     more."""
     if seconds <= 0:
         raise ValueError(f"a duration is more than zero seconds, not {seconds}")
@@ -79,7 +79,7 @@ _ISO = re.compile(
 )
 
 
-def _with_a_unit(number: int) -> list[Proposal]:
+def _propose_duration_units(number: int) -> list[AmountProposal]:
     """Return the plausible readings of a number without a unit; those in minutes or seconds also in larger
     units."""
     if not 0 < number <= MAX_S:
@@ -92,11 +92,11 @@ def _with_a_unit(number: int) -> list[Proposal]:
     return proposals
 
 
-def _proposals(text: str) -> list[Proposal]:
+def _propose_parsed_duration(text: str) -> list[AmountProposal]:
     """Return the same time in the units of gangplan, if the text can be understood."""
     for pattern in (_CLOCK, _ISO):
         if match := pattern.fullmatch(text):
-            return _meaning(
+            return _build_duration_proposal(
                 sum(
                     int(part or 0) * size
                     for part, size in zip(match.groups(), _SECONDS.values(), strict=True)
@@ -111,8 +111,8 @@ def _proposals(text: str) -> list[Proposal]:
         if not unit:
             return []
         seconds += int(whole) * unit + int(fraction[1:] or 0) * unit // 10 ** max(len(fraction) - 1, 0)
-    return _meaning(seconds)
+    return _build_duration_proposal(seconds)
 
 
-def _meaning(seconds: int) -> list[Proposal]:
+def _build_duration_proposal(seconds: int) -> list[AmountProposal]:
     return [(format_duration(seconds), "")] if 0 < seconds <= MAX_S else []

@@ -9,15 +9,15 @@ from gangplan.records import dataclass
 Pairs = tuple[tuple[str, str], ...]
 
 # Pod Security levels, strictest first (k8s.io/pod-security-admission, api/constants.go).
-LEVELS = ("restricted", "baseline", "privileged")
+SECURITY_LEVELS = ("restricted", "baseline", "privileged")
 # Capabilities that pods may add at the levels baseline and restricted (policy/check_capabilities_*.go).
-BASELINE = frozenset(
+BASELINE_CAPABILITIES = frozenset(
     {
         *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
         *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
     }
 )
-RESTRICTED = frozenset({"NET_BIND_SERVICE"})
+RESTRICTED_CAPABILITIES = frozenset({"NET_BIND_SERVICE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class FabricMount:
 
 
 @dataclass(frozen=True, slots=True)
-class FabricContainer:
+class FabricSideContainer:
     """A container next to the program. With `is_sidecar` it runs as long as the program does, else before
     it."""
 
@@ -73,7 +73,7 @@ class FabricAccess:
     annotations: Pairs = ()
     volumes: tuple[FabricVolume, ...] = ()
     mounts: tuple[FabricMount, ...] = ()
-    containers: tuple[FabricContainer, ...] = ()
+    containers: tuple[FabricSideContainer, ...] = ()
     scc: str = ""
 
     @property
@@ -85,8 +85,10 @@ class FabricAccess:
         if self.is_privileged or any(one.is_privileged for one in self.containers):
             found["privileged containers"] = "privileged"
         for name in self.added:
-            if name not in RESTRICTED:
-                found[f"the capability {name}"] = "baseline" if name in BASELINE else "privileged"
+            if name not in RESTRICTED_CAPABILITIES:
+                found[f"the capability {name}"] = (
+                    "baseline" if name in BASELINE_CAPABILITIES else "privileged"
+                )
         for volume in self.volumes:
             if volume.path:
                 found[f"{volume.path} of the node"] = "privileged"
@@ -103,7 +105,7 @@ class FabricAccess:
     @property
     def level(self) -> str:
         """The strictest Pod Security level that admits it."""
-        return max(self.needs.values(), key=LEVELS.index, default=LEVELS[0])
+        return max(self.needs.values(), key=SECURITY_LEVELS.index, default=SECURITY_LEVELS[0])
 
 
 NO_ACCESS = FabricAccess()
@@ -120,7 +122,7 @@ class GivenByFabrics:
 
 
 @dataclass(frozen=True, slots=True)
-class Fabric:
+class WorkerFabric:
     """The RDMA network of a worker; empty if it has none.
 
     `resources` are its devices as the pool calls them. `networks` are attached in this order, one by one even

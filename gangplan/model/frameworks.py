@@ -7,26 +7,26 @@ from typing import Literal
 Framework = Literal["mpi", "torch", "horovod", "deepspeed", "jax", "tensorflow", "xgboost", "plain"]
 
 # On a launcher, mpirun, horovodrun or deepspeed starts the ranks over SSH.
-BY_MPI = ("mpi", "horovod", "deepspeed")
+MPI_FRAMEWORKS = ("mpi", "horovod", "deepspeed")
 # Every worker starts the command once, as one rank; torch has torchrun for several.
-ONE_RANK = ("jax", "tensorflow", "xgboost", "plain")
+ONE_RANK_FRAMEWORKS = ("jax", "tensorflow", "xgboost", "plain")
 
 # Frameworks with other roles than workers, and the roles of TensorFlow (TFConfig of tf.distribute).
-WITH_ROLES = ("tensorflow", "plain")
+FRAMEWORKS_WITH_ROLES = ("tensorflow", "plain")
 TF_ROLES = ("chief", "ps", "evaluator")
 
 # The policy of a TrainingRuntime that makes the workers known to each other; Trainer has none for the others
 # (plugins of v2.1.0 to v2.3.0; jax and xgboost came with 2.2.0).
-POLICIES = {**dict.fromkeys(BY_MPI, "mpi"), "torch": "torch", "jax": "jax", "xgboost": "xgboost"}
-SINCE = {"jax": (2, 2), "xgboost": (2, 2)}
+ML_POLICIES = {**dict.fromkeys(MPI_FRAMEWORKS, "mpi"), "torch": "torch", "jax": "jax", "xgboost": "xgboost"}
+FRAMEWORK_SINCE_TRAINER = {"jax": (2, 2), "xgboost": (2, 2)}
 
 # The port of the first worker, where all workers meet (constants.ContainerTrainerPort, Trainer v2.3.0).
-MEETING_PORT = 29500
+RENDEZVOUS_PORT = 29500
 # Where the Job controller writes the index of a pod (batchv1.JobCompletionIndexAnnotation).
-NUMBER = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+COMPLETION_INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
 # Variables that the start sets: Trainer's for jax and xgboost, gangplan's for tensorflow.
-TOLD = {
+START_VARIABLES = {
     "jax": ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"),
     "tensorflow": ("TF_CONFIG",),
     "xgboost": ("DMLC_NUM_WORKER", "DMLC_TASK_ID", "DMLC_TRACKER_PORT", "DMLC_TRACKER_URI"),
@@ -34,4 +34,4 @@ TOLD = {
 
 # Options of torchrun that set where the workers of an elastic run meet, as environment variables (torch 2.6,
 # torch/distributed/argparse_util.py, env).
-ELASTIC = ("PET_RDZV_BACKEND", "PET_RDZV_CONF", "PET_RDZV_ENDPOINT", "PET_RDZV_ID")
+ELASTIC_VARIABLES = ("PET_RDZV_BACKEND", "PET_RDZV_CONF", "PET_RDZV_ENDPOINT", "PET_RDZV_ID")

@@ -15,7 +15,7 @@ from typing import Literal
 from gangplan.records import dataclass
 
 # The driver that was released with each minor version, at its first release.
-CUDA_TOOLKIT = {
+CUDA_DRIVERS = {
     "11.0": "450.51.05",
     "11.1": "455.23",
     "11.2": "460.27.03",
@@ -43,7 +43,7 @@ CUDA_TOOLKIT = {
 CUDA_LEAST = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 # The ROCm versions that each line of the AMD GPU driver runs. Until 6.4 its lines were those of ROCm, since
 # then they count from 30.10.
-ROCM_ON = {
+ROCM_OF_DRIVER = {
     "5.3": ("5.1", "5.2", "5.3", "5.4", "5.5"),
     "5.4": ("5.2", "5.3", "5.4", "5.5", "5.6"),
     "5.5": ("5.3", "5.4", "5.5", "5.6", "5.7"),
@@ -64,50 +64,50 @@ Outcome = Literal["fits", "minor", "forward", "refused", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DriverVerdict:
     """Whether a driver can run an image; `needs` says, in words, what would do."""
 
     outcome: Outcome
     needs: str = ""
 
 
-def cuda_on(cuda: str, driver: str, has_compat: bool = False) -> Verdict:
+def judge_cuda_driver(cuda: str, driver: str, has_compat: bool = False) -> DriverVerdict:
     """Return whether an NVIDIA driver runs an image with a CUDA version.
 
     `has_compat`: the image contains cuda-compat. A version that NVIDIA's tables do not list is unknown,
     because gangplan does not guess.
     """
-    line = line_of(cuda)
+    line = parse_major_minor(cuda)
     if line is None:
-        return Verdict("unknown")
+        return DriverVerdict("unknown")
     major = int(line.partition(".")[0])
-    least, own = CUDA_LEAST.get(major), CUDA_TOOLKIT.get(line)
+    least, own = CUDA_LEAST.get(major), CUDA_DRIVERS.get(line)
     if least is None:
-        return Verdict("unknown")
-    if _parts(driver) < _parts(least):
+        return DriverVerdict("unknown")
+    if _parse_driver_version(driver) < _parse_driver_version(least):
         needs = f"CUDA {line} needs driver {least} or later"
-        return Verdict("forward" if has_compat else "refused", needs)
-    if own is not None and _parts(driver) < _parts(own):
-        return Verdict("minor", f"CUDA {line} came with driver {own}")
-    return Verdict("fits" if own is not None else "unknown")
+        return DriverVerdict("forward" if has_compat else "refused", needs)
+    if own is not None and _parse_driver_version(driver) < _parse_driver_version(own):
+        return DriverVerdict("minor", f"CUDA {line} came with driver {own}")
+    return DriverVerdict("fits" if own is not None else "unknown")
 
 
-def rocm_on(rocm: str, driver: str) -> Verdict:
+def judge_rocm_driver(rocm: str, driver: str) -> DriverVerdict:
     """Return whether an AMD GPU driver runs an image with a ROCm version, by AMD's table of tested pairs."""
-    line, driver_line = line_of(rocm), line_of(driver)
-    runs = ROCM_ON.get(driver_line or "")
+    line, driver_line = parse_major_minor(rocm), parse_major_minor(driver)
+    runs = ROCM_OF_DRIVER.get(driver_line or "")
     if line is None or runs is None:
-        return Verdict("unknown")
+        return DriverVerdict("unknown")
     if line in runs:
-        return Verdict("fits")
-    return Verdict("refused", f"driver {driver_line} is supported with ROCm {runs[0]} to {runs[-1]}")
+        return DriverVerdict("fits")
+    return DriverVerdict("refused", f"driver {driver_line} is supported with ROCm {runs[0]} to {runs[-1]}")
 
 
-def line_of(version: str) -> str | None:
+def parse_major_minor(version: str) -> str | None:
     """Return the major and minor part of a version such as 12.8.1; None if the text is not a version."""
     match = _LINE.match(version)
     return f"{match[1]}.{match[2]}" if match else None
 
 
-def _parts(version: str) -> tuple[int, ...]:
+def _parse_driver_version(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))

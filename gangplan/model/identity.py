@@ -11,7 +11,7 @@ from __future__ import annotations
 from gangplan.records import dataclass
 
 # The service account of every training pod; it has no token and no rights.
-SERVICE_ACCOUNT = "training"
+TRAINING_ACCOUNT = "training"
 Pairs = tuple[tuple[str, str], ...]
 _ROLE, _ACCOUNT = "eks.amazonaws.com/role-arn", "iam.gke.io/gcp-service-account"
 _AZURE = "azure.workload.identity/"
@@ -25,7 +25,7 @@ _GIVEN = {
 }
 # GKE's metadata server, before and after address translation. Calico sees the latter from GKE 1.21 on,
 # Dataplane V2 the former.
-METADATA: tuple[tuple[str, tuple[int, ...]], ...] = (
+METADATA_SERVERS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("169.254.169.252/32", (987, 988)),
     ("169.254.169.254/32", (80, 8080)),
 )

@@ -7,11 +7,11 @@ from typing import Literal
 from gangplan.model.frameworks import Framework
 from gangplan.records import dataclass
 
-Family = Literal["OpenMPI", "IntelMPI", "MPICH"]
+MpiFamily = Literal["OpenMPI", "IntelMPI", "MPICH"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ssh:
+class SshServer:
     """The SSH server of an image."""
 
     server: str
@@ -24,7 +24,7 @@ class Ssh:
 class MpiBuild:
     """The MPI of an image. `major` decides the names of environment variables (Open MPI 4 and 5 differ)."""
 
-    family: Family
+    family: MpiFamily
     major: int
     version: str
     setup: str | None
@@ -38,7 +38,7 @@ class PulledImage:
     reference: str
     framework: Framework
     mpi: MpiBuild | None
-    ssh: Ssh
+    ssh: SshServer
     uid: int
     gid: int
     preflight: str = ""

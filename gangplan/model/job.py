@@ -7,27 +7,27 @@ from typing import Literal
 
 from gangplan.findings import Location
 from gangplan.model.backend import BACKENDS, DATED_TRAINJOB, Backend, BackendName
-from gangplan.model.fabric import NO_ACCESS, Fabric, FabricAccess
-from gangplan.model.frameworks import BY_MPI
+from gangplan.model.fabric import NO_ACCESS, FabricAccess, WorkerFabric
+from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.model.identity import CloudIdentity
-from gangplan.model.image import Family as Family
 from gangplan.model.image import MpiBuild as MpiBuild
+from gangplan.model.image import MpiFamily as MpiFamily
 from gangplan.model.image import PulledImage as PulledImage
-from gangplan.model.image import Ssh as Ssh
+from gangplan.model.image import SshServer as SshServer
 from gangplan.model.platform import DnsService as DnsService
-from gangplan.model.platform import Gang as Gang
+from gangplan.model.platform import GangScheduler as GangScheduler
 from gangplan.model.platform import Platform as Platform
-from gangplan.model.pods import After, Debug, Neighbour, Registered, whole_pod
-from gangplan.model.pods import Elastic as Elastic
+from gangplan.model.pods import DebugHold, Neighbour, RegisteredModel, RunDependencies, compute_pod_need
+from gangplan.model.pods import ElasticLimits as ElasticLimits
 from gangplan.model.pods import EnvVar as EnvVar
-from gangplan.model.pods import ExitCodes as ExitCodes
 from gangplan.model.pods import InlineVolume as InlineVolume
 from gangplan.model.pods import Mount as Mount
 from gangplan.model.pods import PodClaim as PodClaim
-from gangplan.model.pods import PodContainer as PodContainer
-from gangplan.model.pods import RunFile as RunFile
-from gangplan.model.pods import Schedule as Schedule
-from gangplan.model.pods import Scratch as Scratch
+from gangplan.model.pods import RetryExitCodes as RetryExitCodes
+from gangplan.model.pods import RunSchedule as RunSchedule
+from gangplan.model.pods import ScratchSpace as ScratchSpace
+from gangplan.model.pods import SideContainer as SideContainer
+from gangplan.model.pods import SpecFolderFile as SpecFolderFile
 from gangplan.model.pods import TargetPool as TargetPool
 from gangplan.model.pods import Toleration as Toleration
 from gangplan.model.quantity import Quantity
@@ -42,7 +42,7 @@ Posture = Literal["default", "restricted", "isolated"]
 # A stand-in for the hash at the end of a run's name: it has the same length, is valid wherever the hash is,
 # and is replaced once the content is known. It must not be anything that a user writes: `checkpoint-00000000`
 # in an environment stays.
-PLACEHOLDER = "zq7xk0vj"
+HASH_PLACEHOLDER = "zq7xk0vj"
 HASH_LENGTH = 8
 
 
@@ -74,7 +74,7 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStep:
     """A step before the workers: its index in `steps` and its timeout in seconds.
 
     A step that fetches data has a `source` (hf://... or s3://BUCKET/PATH) and the folder that it goes to.
@@ -87,7 +87,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class ResolvedRole:
     """Pods that differ from the workers; without `argv` they run the job's command.
 
     `env` are variables in addition to those of the job. With a `step` they run before the workers instead of
@@ -101,7 +101,7 @@ class Role:
     env: tuple[EnvVar, ...]
     resources: Resources
     pool: TargetPool
-    step: Step | None = None
+    step: JobStep | None = None
 
     @property
     def place(self) -> tuple[str | int, ...]:
@@ -144,7 +144,7 @@ class Job:
     posture: Posture
     egress: tuple[Egress, ...]
     transport: str
-    fabric: Fabric
+    fabric: WorkerFabric
     mpi_flags: tuple[str, ...]
     bind_to: str
     map_by: str
@@ -171,25 +171,25 @@ class Job:
     datasets: tuple[str, ...] = ()  # the claims and connections that it reads and writes
     data_regions: tuple[tuple[str, str], ...] = ()
     is_extended: bool = False  # whether it may take longer than a plain run
-    exit_codes: ExitCodes = ExitCodes()
-    elastic: Elastic | None = None  # for torch; `workers` is the maximum
-    debug: Debug | None = None  # None: a failed run's pods are deleted at once
+    exit_codes: RetryExitCodes = RetryExitCodes()
+    elastic: ElasticLimits | None = None  # for torch; `workers` is the maximum
+    debug: DebugHold | None = None  # None: a failed run's pods are deleted at once
     workdir: str = ""  # empty: the image's own
     identity: CloudIdentity | None = None
     mounts_token: bool = False  # of the service account, for the Kubernetes API
-    roles: tuple[Role, ...] = ()
-    steps: tuple[Role, ...] = ()  # before the workers, in their order
+    roles: tuple[ResolvedRole, ...] = ()
+    steps: tuple[ResolvedRole, ...] = ()  # before the workers, in their order
     near: tuple[Neighbour, ...] = ()
     apart: tuple[str, ...] = ()  # jobs whose pods never share a node with the workers
-    files: tuple[RunFile, ...] = ()  # from the folder of the spec
-    containers: tuple[PodContainer, ...] = ()  # in addition to the program: setup, then sidecars
+    files: tuple[SpecFolderFile, ...] = ()  # from the folder of the spec
+    containers: tuple[SideContainer, ...] = ()  # in addition to the program: setup, then sidecars
     made_of: BackendName = "trainjob"
     pools: tuple[str, ...] = ()  # the team's pools where a worker fits, in order of preference
     trial: Trial | None = None  # of a sweep
     template: FromTemplate | None = None  # from which it was created
-    schedule: Schedule | None = None  # that starts its runs
-    after: After | None = None  # other runs; Git then contains a template of this one
-    model: Registered | None = None  # that it registers
+    schedule: RunSchedule | None = None  # that starts its runs
+    after: RunDependencies | None = None  # other runs; Git then contains a template of this one
+    model: RegisteredModel | None = None  # that it registers
     is_dated: bool = False  # a CronJob creates its runs, each named after its start
     origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)
     pulled: dict[str, Origins] = field(
@@ -210,10 +210,10 @@ class Job:
     def uses_mpi(self) -> bool:
         """Whether a launcher starts the ranks over SSH (not so for torch and frameworks without a
         launcher)."""
-        return self.image.framework in BY_MPI
+        return self.image.framework in MPI_FRAMEWORKS
 
     @property
-    def others(self) -> tuple[Role, ...]:
+    def others(self) -> tuple[ResolvedRole, ...]:
         """All pods other than workers and launcher: steps, which come first, and other roles."""
         return (*self.steps, *self.roles) if self.steps else self.roles
 
@@ -230,7 +230,7 @@ class Job:
         """Return what the pods of a role get from their nodes."""
         return self.fabric.access if self.trains(role) else NO_ACCESS
 
-    def containers_of(self, role: str) -> tuple[PodContainer, ...]:
+    def containers_of(self, role: str) -> tuple[SideContainer, ...]:
         """Return the containers before and next to the program in pods of a role; none if they run no
         ranks."""
         return self.containers if self.trains(role) else ()
@@ -245,8 +245,8 @@ class Job:
         memory = [(one.memory, one.is_sidecar) for one in fabric]
         memory += [(one.memory, one.is_sidecar) for one in own]
         return Resources(
-            whole_pod(self.resources.cpu, cpu),
-            whole_pod(self.resources.memory, memory),
+            compute_pod_need(self.resources.cpu, cpu),
+            compute_pod_need(self.resources.memory, memory),
             self.resources.devices,
             self.resources.others,
         )

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
-from gangplan.objects import ADMISSION, BINDING, POLICY
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.objects import ADMISSION_API, BINDING_KIND, POLICY_KIND
 from gangplan.records import dataclass
 
 # Parts of a cluster's tree: platform/policies.yaml, other files of platform/, tenants/, runs/.
-Part = Literal["policies", "platform", "tenants", "runs"]
+TreePart = Literal["policies", "platform", "tenants", "runs"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RenderedKind:
     """A kind of object: its API group, and whether it is cluster-scoped.
 
     `waves` are the parts that it is rendered into, each with its sync wave. `needs` is what a cluster must
@@ -27,54 +27,58 @@ class Kind:
 
     name: str
     group: str
-    waves: tuple[tuple[Part, int], ...]
+    waves: tuple[tuple[TreePart, int], ...]
     is_wide: bool = False
     needs: str = ""
     fixed: tuple[str, ...] = ()
     seen_as: str = ""
 
 
-_KUEUE, _RBAC, _POLICIES = "kueue.x-k8s.io", "rbac.authorization.k8s.io", ADMISSION.partition("/")[0]
+_KUEUE, _RBAC, _POLICIES = "kueue.x-k8s.io", "rbac.authorization.k8s.io", ADMISSION_API.partition("/")[0]
 # An object comes after those that it refers to and those that validate it. Engines remove in the opposite
 # order (gitops-engine of Argo CD 3.5.1, sync_context.go, "reverse of sync wave").
-KINDS = (
-    Kind("Namespace", "", (("policies", -25), ("tenants", -30)), is_wide=True),
+RENDERED_KINDS = (
+    RenderedKind("Namespace", "", (("policies", -25), ("tenants", -30)), is_wide=True),
     # Parameters of policies, without which their bindings refuse everything; dashboards; files of runs. No
     # Secret: the External Secrets Operator creates those, and one in Git is an error.
-    Kind("ConfigMap", "", (("policies", -25), ("platform", -10), ("runs", -5))),
+    RenderedKind("ConfigMap", "", (("policies", -25), ("platform", -10), ("runs", -5))),
     # Before the queues, so that nothing is admitted before the policies are in force.
-    Kind(POLICY, _POLICIES, (("policies", -24),), is_wide=True),
-    Kind(BINDING, _POLICIES, (("policies", -23),), is_wide=True),
-    Kind("ClusterRole", _RBAC, (("platform", -20),), is_wide=True),
-    Kind("RoleBinding", _RBAC, (("tenants", -20),), fixed=("roleRef",), seen_as="rolebindings"),
-    Kind("ServiceAccount", "", (("tenants", -20),), seen_as="serviceaccounts"),
-    Kind("LimitRange", "", (("tenants", -20),), seen_as="limitranges"),
-    Kind(
+    RenderedKind(POLICY_KIND, _POLICIES, (("policies", -24),), is_wide=True),
+    RenderedKind(BINDING_KIND, _POLICIES, (("policies", -23),), is_wide=True),
+    RenderedKind("ClusterRole", _RBAC, (("platform", -20),), is_wide=True),
+    RenderedKind("RoleBinding", _RBAC, (("tenants", -20),), fixed=("roleRef",), seen_as="rolebindings"),
+    RenderedKind("ServiceAccount", "", (("tenants", -20),), seen_as="serviceaccounts"),
+    RenderedKind("LimitRange", "", (("tenants", -20),), seen_as="limitranges"),
+    RenderedKind(
         "ResourceQuota",
         "",
         (("tenants", -20),),
         fixed=("spec.scopes", "spec.scopeSelector"),
         seen_as="resourcequotas",
     ),
-    Kind("NetworkPolicy", "networking.k8s.io", (("tenants", -20), ("runs", -20)), seen_as="networkpolicies"),
+    RenderedKind(
+        "NetworkPolicy", "networking.k8s.io", (("tenants", -20), ("runs", -20)), seen_as="networkpolicies"
+    ),
     # A queue is created after the objects that it refers to: first topology and parameters, then flavors and
     # checks, then queues.
-    Kind("Topology", _KUEUE, (("platform", -16),), is_wide=True, fixed=("spec.levels",)),
-    Kind("ProvisioningRequestConfig", _KUEUE, (("platform", -16),), is_wide=True),
-    Kind("MultiKueueCluster", _KUEUE, (("platform", -16),), is_wide=True),
-    Kind("MultiKueueConfig", _KUEUE, (("platform", -16),), is_wide=True),
-    Kind("PriorityClass", "scheduling.k8s.io", (("platform", -15),), is_wide=True),
-    Kind("WorkloadPriorityClass", _KUEUE, (("platform", -15),), is_wide=True),
-    Kind("ResourceFlavor", _KUEUE, (("platform", -14),), is_wide=True),
-    Kind("AdmissionCheck", _KUEUE, (("platform", -14),), is_wide=True, fixed=("spec.controllerName",)),
-    Kind("Cohort", _KUEUE, (("platform", -14),), is_wide=True),
+    RenderedKind("Topology", _KUEUE, (("platform", -16),), is_wide=True, fixed=("spec.levels",)),
+    RenderedKind("ProvisioningRequestConfig", _KUEUE, (("platform", -16),), is_wide=True),
+    RenderedKind("MultiKueueCluster", _KUEUE, (("platform", -16),), is_wide=True),
+    RenderedKind("MultiKueueConfig", _KUEUE, (("platform", -16),), is_wide=True),
+    RenderedKind("PriorityClass", "scheduling.k8s.io", (("platform", -15),), is_wide=True),
+    RenderedKind("WorkloadPriorityClass", _KUEUE, (("platform", -15),), is_wide=True),
+    RenderedKind("ResourceFlavor", _KUEUE, (("platform", -14),), is_wide=True),
+    RenderedKind(
+        "AdmissionCheck", _KUEUE, (("platform", -14),), is_wide=True, fixed=("spec.controllerName",)
+    ),
+    RenderedKind("Cohort", _KUEUE, (("platform", -14),), is_wide=True),
     # Since Kueue 0.18 (clusterqueue_webhook.go), regardless of the feature gate.
-    Kind(
+    RenderedKind(
         "ClusterQueue", _KUEUE, (("platform", -12),), is_wide=True, fixed=("spec.concurrentAdmissionPolicy",)
     ),
-    Kind("PrometheusRule", "monitoring.coreos.com", (("platform", -10),)),
+    RenderedKind("PrometheusRule", "monitoring.coreos.com", (("platform", -10),)),
     # Before its claim, which would wait for it. Fixed by ValidatePersistentVolumeUpdate (Kubernetes v1.34).
-    Kind(
+    RenderedKind(
         "PersistentVolume",
         "",
         (("tenants", -6),),
@@ -84,31 +88,33 @@ KINDS = (
     ),
     # The last wave of tenants, which Argo CD does not wait for: a claim may be pending until a run uses it,
     # and an unreachable vault must not block the queue (gitops-engine of Argo CD 3.5.1, health_pvc.go).
-    Kind(
+    RenderedKind(
         "PersistentVolumeClaim",
         "",
         (("tenants", -5),),
         fixed=("spec.accessModes", "spec.storageClassName", "spec.volumeMode", "spec.volumeName"),
         seen_as="persistentvolumeclaims",
     ),
-    Kind("ExternalSecret", "external-secrets.io", (("tenants", -5),)),
-    Kind("LocalQueue", _KUEUE, (("tenants", -5),), fixed=("spec.clusterQueue",)),
+    RenderedKind("ExternalSecret", "external-secrets.io", (("tenants", -5),)),
+    RenderedKind("LocalQueue", _KUEUE, (("tenants", -5),), fixed=("spec.clusterQueue",)),
     # Trainer's webhook refuses a TrainJob whose runtime does not exist.
-    Kind(RUNTIME, TRAINJOB.group, (("runs", -5),), needs=TRAINJOB.stated),
+    RenderedKind(RUNTIME_KIND, TRAINJOB.group, (("runs", -5),), needs=TRAINJOB.stated),
     # The highest waves: nothing may wait for a run, or for the object that starts one.
-    Kind(TRAINJOB.kind, TRAINJOB.group, (("runs", 10),), needs=TRAINJOB.stated),
-    Kind(MPIJOB.kind, MPIJOB.group, (("runs", 10),), needs=MPIJOB.stated),
-    Kind("CronJob", "batch", (("runs", 10),), needs="schedules"),
-    Kind("Job", "batch", (("runs", 11),), needs="after"),
+    RenderedKind(TRAINJOB.kind, TRAINJOB.group, (("runs", 10),), needs=TRAINJOB.stated),
+    RenderedKind(MPIJOB.kind, MPIJOB.group, (("runs", 10),), needs=MPIJOB.stated),
+    RenderedKind("CronJob", "batch", (("runs", 10),), needs="schedules"),
+    RenderedKind("Job", "batch", (("runs", 11),), needs="after"),
 )
-WAVES = {(part, one.name): wave for one in KINDS for part, wave in one.waves}
+SYNC_WAVES = {(part, one.name): wave for one in RENDERED_KINDS for part, wave in one.waves}
 # All kinds with a namespace. An object that names none would be created in the namespace that the client
 # happens to use.
-NAMESPACED = frozenset(one.name for one in KINDS if not one.is_wide)
+NAMESPACED_KINDS = frozenset(one.name for one in RENDERED_KINDS if not one.is_wide)
 # Paths that no update may change, by kind.
-FIXED = {one.name: tuple(tuple(path.split(".")) for path in one.fixed) for one in KINDS if one.fixed}
+FIXED_FIELDS_BY_KIND = {
+    one.name: tuple(tuple(path.split(".")) for path in one.fixed) for one in RENDERED_KINDS if one.fixed
+}
 
 
-def kinds_of(*parts: Part) -> tuple[Kind, ...]:
+def find_kinds_of_parts(*parts: TreePart) -> tuple[RenderedKind, ...]:
     """Return the kinds that are in any of the parts."""
-    return tuple(one for one in KINDS if any(part in parts for part, _ in one.waves))
+    return tuple(one for one in RENDERED_KINDS if any(part in parts for part, _ in one.waves))

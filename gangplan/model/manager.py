@@ -43,4 +43,4 @@ class ManagerSettings:
         return next((one for one in self.transformations if one.resource == resource), None)
 
 
-UNCONFIGURED = ManagerSettings()
+UNCONFIGURED_MANAGER = ManagerSettings()

@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredUse:
     """What one run used: the most cores and bytes of any worker, and the utilisation of its GPUs in
     percent."""
 
@@ -33,7 +33,7 @@ class Measured:
     gpu: Decimal | None = None
 
 
-def read_measured(path: Path) -> dict[tuple[str, str], Measured]:
+def read_measurements(path: Path) -> dict[tuple[str, str], MeasuredUse]:
     """Return the measurements by namespace and run.
 
     Raises UserError if the file is not an answer of Prometheus.
@@ -51,33 +51,33 @@ def read_measured(path: Path) -> dict[tuple[str, str], Measured]:
             f"{path} is not a vector or matrix of Prometheus" + (f": {said}" if said else ""), HELP
         )
     found: dict[tuple[str, str], dict[str, list[Decimal]]] = {}
-    for labels, values in _series(data.get("result")):
+    for labels, values in _iterate_prometheus_series(data.get("result")):
         what = labels.get("measured")
         name = labels.get("namespace"), labels.get("run")
         if what in (CPU, MEMORY, GPU) and all(isinstance(one, str) and one for one in name) and values:
             found.setdefault(name, {}).setdefault(what, []).extend(values)  # type: ignore[arg-type]
-    return {name: _measured(kinds) for name, kinds in sorted(found.items())}
+    return {name: _compute_measured_use(kinds) for name, kinds in sorted(found.items())}
 
 
-def _measured(kinds: Mapping[str, list[Decimal]]) -> Measured:
+def _compute_measured_use(kinds: Mapping[str, list[Decimal]]) -> MeasuredUse:
     percent = kinds.get(GPU)
-    return Measured(
+    return MeasuredUse(
         max(kinds[CPU]) if CPU in kinds else None,
         max(kinds[MEMORY]) if MEMORY in kinds else None,
         min(sum(percent, Decimal(0)) / len(percent), Decimal(100)) if percent else None,
     )
 
 
-def _series(result: Any) -> Iterator[tuple[Mapping[str, Any], list[Decimal]]]:
+def _iterate_prometheus_series(result: Any) -> Iterator[tuple[Mapping[str, Any], list[Decimal]]]:
     for one in result if isinstance(result, list) else ():
         labels = one.get("metric") if isinstance(one, dict) else None
         if not isinstance(labels, dict):
             continue
         points = one.get("values") if isinstance(one.get("values"), list) else [one.get("value")]
-        yield labels, [value for point in points if (value := _value(point)) is not None]
+        yield labels, [value for point in points if (value := _parse_prometheus_point(point)) is not None]
 
 
-def _value(point: Any) -> Decimal | None:
+def _parse_prometheus_point(point: Any) -> Decimal | None:
     """Return the number in `[time, "1.5"]`."""
     if not (isinstance(point, list) and len(point) == 2 and isinstance(point[1], str) and len(point[1]) < 64):
         return None

@@ -14,11 +14,11 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import takewhile
 
-from gangplan.model.bill import Item
-from gangplan.model.cost import CENT, most_seconds
-from gangplan.model.cron import DAY, HOUR, MINUTE, Cron, parse_cron, starts
+from gangplan.model.bill import CostItem
+from gangplan.model.cost import CENT, compute_max_seconds
+from gangplan.model.cron import DAY, HOUR, MINUTE, Cron, iterate_starts, parse_cron
 from gangplan.model.job import Job
-from gangplan.model.starts import CLOCK_YEARS, FIRST, zone_of
+from gangplan.model.starts import CLOCK_YEARS, FIRST_YEAR, find_time_zone
 from gangplan.records import dataclass
 
 _WRITTEN = re.compile(r"([0-9]{4})(?:-(0[1-9]|1[0-2]))?", re.ASCII)
@@ -52,7 +52,7 @@ class Month:
         return self.next.begin - self.begin
 
 
-def months_of(text: str) -> tuple[Month, ...]:
+def parse_months(text: str) -> tuple[Month, ...]:
     """Return the month of `2026-12`, or the twelve of `2026`. Raises ValueError for any other text."""
     found = _WRITTEN.fullmatch(text)
     year = int(found[1]) if found else 0
@@ -61,7 +61,7 @@ def months_of(text: str) -> tuple[Month, ...]:
     return (Month(year, int(found[2])),) if found[2] else tuple(Month(year, one) for one in range(1, 13))
 
 
-def year_from(day: date) -> tuple[Month, ...]:
+def list_year_from(day: date) -> tuple[Month, ...]:
     """Return the month of a day and the eleven after it."""
     found = [Month(day.year, day.month)]
     while len(found) < 12:
@@ -70,21 +70,21 @@ def year_from(day: date) -> tuple[Month, ...]:
 
 
 @lru_cache(maxsize=65536)
-def starts_in(expression: str, zone: str, month: Month) -> int:
+def count_starts(expression: str, zone: str, month: Month) -> int:
     """Return how often a schedule starts in a month.
 
-    Days on which the clock changes are simulated, all others counted. Raises what parse_cron and zone_of
-    raise.
+    Days on which the clock changes are simulated, all others counted. Raises what parse_cron and
+    find_time_zone raise.
     """
-    cron, where = parse_cron(expression), zone_of(zone)
+    cron, where = parse_cron(expression), find_time_zone(zone)
     times = [hour * HOUR + minute * MINUTE for hour in cron.hours for minute in cron.minutes]
     begin, end = month.begin, month.next.begin
     count = 0
-    for first, last, day, is_plain in _days(where, month):
+    for first, last, day, is_plain in _list_month_days_in_zone(where, month):
         if is_plain and not (day.month in cron.months and cron.has_day(day)):
             continue
         if not is_plain:
-            count += _played(cron, where, max(first, begin), min(last, end))
+            count += _count_starts_between(cron, where, max(first, begin), min(last, end))
         elif begin <= first and last <= end:
             count += len(times)
         else:
@@ -92,18 +92,18 @@ def starts_in(expression: str, zone: str, month: Month) -> int:
     return count
 
 
-def _played(cron: Cron, where: tzinfo, first: int, last: int) -> int:
-    return sum(1 for _ in takewhile(lambda at: at < last, starts(cron, first - 1, where)))
+def _count_starts_between(cron: Cron, where: tzinfo, first: int, last: int) -> int:
+    return sum(1 for _ in takewhile(lambda at: at < last, iterate_starts(cron, first - 1, where)))
 
 
 @lru_cache(maxsize=4096)
-def _days(where: tzinfo, month: Month) -> tuple[tuple[int, int, datetime, bool], ...]:
+def _list_month_days_in_zone(where: tzinfo, month: Month) -> tuple[tuple[int, int, datetime, bool], ...]:
     """Return the days of a zone that overlap a month: first second, that of the next day, and whether the
     clock does not change."""
-    return tuple(_each_day(where, month.begin, month.next.begin))
+    return tuple(_iterate_zone_days(where, month.begin, month.next.begin))
 
 
-def _each_day(where: tzinfo, begin: int, end: int) -> Iterator[tuple[int, int, datetime, bool]]:
+def _iterate_zone_days(where: tzinfo, begin: int, end: int) -> Iterator[tuple[int, int, datetime, bool]]:
     shown = datetime.fromtimestamp(begin, where)
     day = datetime(shown.year, shown.month, shown.day)
     while (first := int(day.replace(tzinfo=where).timestamp())) < end:
@@ -114,19 +114,20 @@ def _each_day(where: tzinfo, begin: int, end: int) -> Iterator[tuple[int, int, d
         day = following
 
 
-def in_month(one: Item, job: Job, month: Month) -> Item | None:
+def build_month_item(one: CostItem, job: Job, month: Month) -> CostItem | None:
     """Return the item of all runs that a job's schedule starts in a month; None if it starts none.
 
     `one` is the item of a single start. A start is skipped while an earlier run trains (concurrency: forbid),
-    so all runs of a month together take no longer than the month and one run. Raises what `starts_in` raises.
+    so all runs of a month together take no longer than the month and one run. Raises what `count_starts`
+    raises.
     """
     assert job.schedule is not None
-    starts = starts_in(job.schedule.cron, job.schedule.time_zone, month)
+    starts = count_starts(job.schedule.cron, job.schedule.time_zone, month)
     if not starts:
         return None
-    longest = most_seconds(job)
-    most = held(starts, longest, month.seconds)
-    cost = None if one.cost is None else cost_of(one.cost, starts, longest, month.seconds)
+    longest = compute_max_seconds(job)
+    most = count_busy_seconds(starts, longest, month.seconds)
+    cost = None if one.cost is None else compute_schedule_cost(one.cost, starts, longest, month.seconds)
     return replace(
         one,
         gpu_hours=one.gpu_hours * most / longest,
@@ -138,26 +139,26 @@ def in_month(one: Item, job: Job, month: Month) -> Item | None:
     )
 
 
-def held(starts: int, longest: int, span: int) -> int:
+def count_busy_seconds(starts: int, longest: int, span: int) -> int:
     """Return the most seconds that all runs of a schedule take in `span` seconds, one after the other."""
     return min(starts * longest, span + longest)
 
 
-def cost_of(cost: Decimal, starts: int, longest: int, span: int) -> Decimal:
+def compute_schedule_cost(cost: Decimal, starts: int, longest: int, span: int) -> Decimal:
     """Return what all runs cost together if one costs `cost` and takes `longest` at most."""
-    return (cost * held(starts, longest, span) / longest).quantize(CENT)
+    return (cost * count_busy_seconds(starts, longest, span) / longest).quantize(CENT)
 
 
-def every_month() -> tuple[Month, ...]:
+def list_budget_months() -> tuple[Month, ...]:
     """Return the months that budgets are checked against, 2026 to 2031. They are fixed, so the same files
     always give the same answer."""
-    return tuple(Month(FIRST + year, month) for year in range(CLOCK_YEARS) for month in range(1, 13))
+    return tuple(Month(FIRST_YEAR + year, month) for year in range(CLOCK_YEARS) for month in range(1, 13))
 
 
 @lru_cache(maxsize=4096)
-def busiest(expression: str, zone: str) -> tuple[int, Month]:
-    """Return the most starts in any month, and the first month that has them. Raises what `starts_in`
+def find_busiest_month(expression: str, zone: str) -> tuple[int, Month]:
+    """Return the most starts in any month, and the first month that has them. Raises what `count_starts`
     raises."""
-    counted = [(starts_in(expression, zone, one), one) for one in every_month()]
+    counted = [(count_starts(expression, zone, one), one) for one in list_budget_months()]
     most = max(count for count, _ in counted)
     return next(one for one in counted if one[0] == most)

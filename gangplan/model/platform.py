@@ -8,12 +8,12 @@ from typing import Literal
 from gangplan.model.backend import BACKENDS, Backend
 from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.model.quantity import Quantity
-from gangplan.model.support import KueueLine, TrainerLine, kueue_line, trainer_line
+from gangplan.model.support import KueueLine, TrainerLine, look_up_kueue_line, look_up_trainer_line
 from gangplan.model.trial import TrialPods
-from gangplan.model.version import NOT_INSTALLED, Version
+from gangplan.model.version import NOT_INSTALLED, ToolVersion
 from gangplan.records import dataclass
 
-Gang = Literal["kueue", "volcano", "coscheduling", "none"]
+GangScheduler = Literal["kueue", "volcano", "coscheduling", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,15 @@ class Platform:
     cluster: str
     environment: str
     region: str
-    kubernetes: Version
-    trainer: Version  # NOT_INSTALLED, like jobset, if all runs are MPIJobs
-    jobset: Version
-    kueue: Version | None
-    openshift: Version | None
+    kubernetes: ToolVersion
+    trainer: ToolVersion  # NOT_INSTALLED, like jobset, if all runs are MPIJobs
+    jobset: ToolVersion
+    kueue: ToolVersion | None
+    openshift: ToolVersion | None
     domain: str
     dns: DnsService
-    gang: Gang = "kueue"
-    mpi_operator: Version | None = None
+    gang: GangScheduler = "kueue"
+    mpi_operator: ToolVersion | None = None
     start_wait_s: int = 1800
     hands_on: bool = False
     runtime_classes: tuple[str, ...] | None = None
@@ -57,12 +57,12 @@ class Platform:
     @property
     def trainer_line(self) -> TrainerLine:
         """The behaviour of this line of Trainer."""
-        return trainer_line(self.trainer.line)
+        return look_up_trainer_line(self.trainer.line)
 
     @property
     def kueue_line(self) -> KueueLine | None:
         """The behaviour of this line of Kueue; None without Kueue."""
-        return kueue_line(self.kueue.line) if self.kueue else None
+        return look_up_kueue_line(self.kueue.line) if self.kueue else None
 
     @property
     def has_trainer(self) -> bool:

@@ -13,13 +13,13 @@ from gangplan.model.trial import Origins, PartOrigins
 from gangplan.records import dataclass
 
 # The variable with the name of a dated run, to which NO_PROXY refers (resolve/schedule.py).
-RUN_NAME = "GANGPLAN_RUN"
+RUN_NAME_VARIABLE = "GANGPLAN_RUN"
 # What the end of a run takes in addition to its ranks' grace period: finding the ranks, and their last lines
 # of output. In seconds.
 GRACE_MARGIN_S = 15
 
 
-def origin_of(variable: str) -> str:
+def build_origin_key(variable: str) -> str:
     """Return the key in `Job.origins` of a variable that is set by a file in the folder of the spec."""
     return f"env.{variable}"
 
@@ -42,7 +42,7 @@ class EnvVar:
     def is_told_apart(self) -> bool:
         """Whether pods differ in its value, so that SSH sessions on other pods must read it from their
         pod."""
-        return self.is_own and self.name != RUN_NAME
+        return self.is_own and self.name != RUN_NAME_VARIABLE
 
     @property
     def is_plain(self) -> bool:
@@ -56,7 +56,7 @@ class EnvVar:
 
 
 @dataclass(frozen=True, slots=True)
-class Scratch:
+class ScratchSpace:
     """Space for temporary files in a worker, on `disk`, in `memory` or `local`, which needs a storage
     class."""
 
@@ -109,7 +109,7 @@ class Mount:
     config_map: str = ""
     read_only: bool = False
     single: bool = False
-    scratch: Scratch | None = None
+    scratch: ScratchSpace | None = None
     inline: InlineVolume | None = None
     own_claim: PodClaim | None = None
     file: str = ""  # of a ConfigMap with files of the spec: the spec's name for it
@@ -127,7 +127,7 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
-class RunFile:
+class SpecFolderFile:
     """A file in the folder of the spec: its key in the run's ConfigMap, its path in the workspace, its
     bytes."""
 
@@ -137,7 +137,7 @@ class RunFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Elastic:
+class ElasticLimits:
     """The numbers of workers that a run may continue with, and how often its ranks are restarted in place."""
 
     least: int
@@ -146,7 +146,7 @@ class Elastic:
 
 
 @dataclass(frozen=True, slots=True)
-class Debug:
+class DebugHold:
     """How long the pods of a failed run are kept: the last day, and its end in seconds since 1970 (UTC)."""
 
     until: str
@@ -164,7 +164,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class ExitCodes:
+class RetryExitCodes:
     """Exit codes after which a program is retried (empty: after all others), and those after which it is
     not."""
 
@@ -182,7 +182,7 @@ class ExitCodes:
 
 
 @dataclass(frozen=True, slots=True)
-class PodContainer:
+class SideContainer:
     """A container next to the program. With `is_sidecar` it runs as long as the program does, else before it.
 
     Without `argv` the image starts its own command. `env` are variables in addition to those of the job.
@@ -206,7 +206,7 @@ class PodContainer:
         return "sidecars" if self.is_sidecar else "setup", self.index
 
 
-def whole_pod(program: Quantity, containers: Iterable[tuple[Quantity, bool]]) -> Quantity:
+def compute_pod_need(program: Quantity, containers: Iterable[tuple[Quantity, bool]]) -> Quantity:
     """Return what a pod needs of a resource: the program and all sidecars, or the largest need before it.
 
     `containers` are those that start before the program, in order, each with whether it is a sidecar. A setup
@@ -251,7 +251,7 @@ class TargetPool:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class RunSchedule:
     """When runs start, in the zone's time, and how many finished runs are kept.
 
     `client` is the image with kubectl, by digest; empty if commits start the runs. `uid` and `gid` are those
@@ -270,7 +270,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class AwaitedJob:
     """A job or sweep that a run waits for: its name, its file, and its cluster."""
 
     name: str
@@ -283,7 +283,7 @@ MODEL_ENV = {"GANGPLAN_MODEL_NAME": "name", "GANGPLAN_MODEL_VERSION": "version"}
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredModel:
     """A model that a job registers."""
 
     name: str
@@ -291,14 +291,14 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class RunDependencies:
     """What a run waits for, and what creates the run afterwards.
 
     `engine` is job, tekton or kfp. `client` is the image with kubectl, by digest; `uid` and `gid` are those
     of its user.
     """
 
-    jobs: tuple[Earlier, ...]
+    jobs: tuple[AwaitedJob, ...]
     engine: str
     client: str
     uid: int

@@ -18,8 +18,8 @@ DEFAULT_LOG_RETENTION_S, LEAST_LOG_RETENTION_S = 604_800, 86_400
 DEFAULT_PRIORITY = "normal"
 DEFAULT_POSTURE = "default"
 # Our choice: enough for a data loader per rank; every sample and profile sets its own.
-DEFAULT_CPU = parse_cpu(4)
-DEFAULT_MEMORY = parse_memory("16Gi")
+DEFAULT_WORKER_CPU = parse_cpu(4)
+DEFAULT_WORKER_MEMORY = parse_memory("16Gi")
 
 # A run may take 24 hours, or seven days with extendedTimeout.
 PLAIN_TIMEOUT_S = 86_400
@@ -46,7 +46,7 @@ class Profile:
 
 
 # The target workloads of the founding requirements: the lower end of each range; timeouts are the upper end.
-PROFILES: dict[str, Profile] = {
+WORKLOAD_PROFILES: dict[str, Profile] = {
     "small": Profile(2, 1, parse_cpu(8), parse_memory("64Gi"), 4 * 3600),
     "medium": Profile(8, 4, parse_cpu(16), parse_memory("128Gi"), 12 * 3600),
     "large": Profile(32, 4, parse_cpu(32), parse_memory("256Gi"), 72 * 3600),
@@ -63,7 +63,7 @@ LAUNCHER_LADDER: tuple[tuple[int, Quantity, Quantity], ...] = (
 )
 
 
-def launcher_size(workers: int) -> tuple[Quantity, Quantity]:
+def size_launcher(workers: int) -> tuple[Quantity, Quantity]:
     """Return CPU and memory of a dedicated launcher for this many workers."""
     for most, cpu, memory in LAUNCHER_LADDER:
         if workers <= most:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import total_ordering
 
-from gangplan.model.units import UNIT_SUFFIXES, UNITS, AmountError, Proposal
+from gangplan.model.units import UNIT_SPELLINGS, UNIT_SUFFIXES, AmountError, AmountProposal
 from gangplan.records import dataclass
 
 _NANO = 10**9
@@ -36,7 +36,7 @@ _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+", re.ASCII)
 _LOOKS_LIKE = re.compile(r"([-+]?[0-9][0-9.,_]*)\s*([A-Za-z]*)", re.ASCII)
 
 
-class Format(StrEnum):
+class QuantityFormat(StrEnum):
     """The family of suffixes that a quantity was written with; the canonical text keeps it."""
 
     DECIMAL_SI = "DecimalSI"
@@ -54,10 +54,10 @@ class Quantity:
     """An exact amount in billionths of a unit (a core, a byte, a GPU). Equality ignores the format."""
 
     nano: int
-    format: Format = Format.DECIMAL_SI
+    format: QuantityFormat = QuantityFormat.DECIMAL_SI
 
     @classmethod
-    def of(cls, units: int, format: Format = Format.DECIMAL_SI) -> Quantity:
+    def of(cls, units: int, format: QuantityFormat = QuantityFormat.DECIMAL_SI) -> Quantity:
         """Return a number of whole cores, bytes or devices."""
         return cls(units * _NANO, format)
 
@@ -68,11 +68,11 @@ class Quantity:
 
     def value(self) -> int:
         """Return whole units, rounded away from zero like Go's `Value()`."""
-        return _away_from_zero(self.nano, _NANO)
+        return _divide_away_from_zero(self.nano, _NANO)
 
     def milli(self) -> int:
         """Return thousandths, rounded away from zero like Go's `MilliValue()`."""
-        return _away_from_zero(self.nano, _NANO // 1000)
+        return _divide_away_from_zero(self.nano, _NANO // 1000)
 
     def canonical(self) -> str:
         """Return the text that Kubernetes stores: the largest suffix that needs no fraction."""
@@ -80,14 +80,18 @@ class Quantity:
             return "0"
         # Go writes amounts below 1Ki, and those that are not whole bytes, with decimal suffixes. We also do
         # so for amounts that are not a multiple of 1Ki: Go writes 5000 then, but reads that back as 5k.
-        if self.format is Format.BINARY_SI and abs(self.nano) >= 1024 * _NANO and self.nano % _NANO == 0:
-            number, power = _without_factor(self.nano // _NANO, 1024, len(_BINARY))
+        if (
+            self.format is QuantityFormat.BINARY_SI
+            and abs(self.nano) >= 1024 * _NANO
+            and self.nano % _NANO == 0
+        ):
+            number, power = _divide_out_factor(self.nano // _NANO, 1024, len(_BINARY))
             if power:
                 return f"{number}{_BINARY_SUFFIX[power]}"
-        thousands = None if self.format is Format.DECIMAL_EXPONENT else 9
-        number, power = _without_factor(self.nano, 1000, thousands)
+        thousands = None if self.format is QuantityFormat.DECIMAL_EXPONENT else 9
+        number, power = _divide_out_factor(self.nano, 1000, thousands)
         exponent = 3 * power - 9
-        if self.format is Format.DECIMAL_EXPONENT:
+        if self.format is QuantityFormat.DECIMAL_EXPONENT:
             return f"{number}e{exponent}" if exponent else str(number)
         return f"{number}{_DECIMAL_SUFFIX[exponent]}"
 
@@ -122,24 +126,24 @@ class Quantity:
 ZERO = Quantity(0)
 
 
-def parse(text: str) -> Quantity:
+def parse_quantity(text: str) -> Quantity:
     """Parse a quantity as Kubernetes does; parts finer than a billionth round up. Raises `QuantityError`."""
-    match = _read(text)
+    match = _match_quantity_text(text)
     if not match:
-        raise _not_a_quantity(text)
+        raise _build_quantity_error(text)
     sign, number, suffix, exponent = match.groups()
     whole, _, fraction = number.partition(".")
     digits = int(whole + fraction)
-    scaled, format = _scale(digits, len(fraction), suffix or "", exponent)
+    scaled, format = _scale_to_billionths(digits, len(fraction), suffix or "", exponent)
     if scaled > _MAXUNITS * _NANO:
         raise QuantityError(f"{text!r} is more than Kubernetes can count (2^63-1)", "Check the unit.")
     # Go writes a positive binary amount below one unit with decimal suffixes from then on.
-    if format is Format.BINARY_SI and 0 < scaled < _NANO:
-        format = Format.DECIMAL_SI
+    if format is QuantityFormat.BINARY_SI and 0 < scaled < _NANO:
+        format = QuantityFormat.DECIMAL_SI
     return Quantity(-scaled if sign == "-" else scaled, format)
 
 
-def _read(text: str) -> re.Match[str] | None:
+def _match_quantity_text(text: str) -> re.Match[str] | None:
     return _QUANTITY.fullmatch(text) if len(text) <= _MAX_DIGITS else None
 
 
@@ -154,12 +158,12 @@ def parse_cpu(text: str | int | float) -> Quantity:
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{text!r} is not a number of cores", _CPU_HELP)
-    quantity = _parsed(str(text), ("", "m"), _CPU_HELP, _is_cpu)
-    if quantity.format is Format.BINARY_SI or str(text).endswith("i"):
+    quantity = _parse_or_propose_quantity(str(text), ("", "m"), _CPU_HELP, _is_cpu)
+    if quantity.format is QuantityFormat.BINARY_SI or str(text).endswith("i"):
         raise QuantityError(f"{text!r} is an amount of memory, not of cores", _CPU_HELP)
     if quantity.nano % (_NANO // 1000):
         raise QuantityError(f"{text!r} is finer than a thousandth of a core (1m)", _CPU_HELP)
-    return _more_than_zero(quantity, text)
+    return _require_positive_quantity(quantity, text)
 
 
 def parse_memory(text: str | int | float) -> Quantity:
@@ -169,64 +173,68 @@ def parse_memory(text: str | int | float) -> Quantity:
     written = str(text).strip()
     is_number = len(written) <= _MAX_DIGITS and _NUMBER.fullmatch(written)
     if is_number and 0 < float(written) <= _MAXUNITS:
-        raise QuantityError(f"{text!r} has no unit", _MEMORY_HELP, _with_a_unit(written))
+        raise QuantityError(f"{text!r} has no unit", _MEMORY_HELP, _propose_memory_units(written))
     suffixes = tuple(suffix for suffix in UNIT_SUFFIXES if suffix not in ("", "m"))
-    quantity = _parsed(str(text), suffixes, _MEMORY_HELP, _is_memory)
+    quantity = _parse_or_propose_quantity(str(text), suffixes, _MEMORY_HELP, _is_memory)
     if quantity.nano % _NANO:
         raise QuantityError(f"{text!r} is not a whole number of bytes", _MEMORY_HELP)
-    return _more_than_zero(quantity, text)
+    return _require_positive_quantity(quantity, text)
 
 
 def _is_cpu(text: str) -> bool:
     """Return whether a text may be proposed as a number of cores."""
-    quantity = parse(text) if _QUANTITY.fullmatch(text) else ZERO
+    quantity = parse_quantity(text) if _QUANTITY.fullmatch(text) else ZERO
     return quantity.nano > 0 and not quantity.nano % (_NANO // 1000) and not text.endswith("i")
 
 
 def _is_memory(text: str) -> bool:
     """Return whether a text may be proposed as an amount of memory."""
-    quantity = parse(text) if _QUANTITY.fullmatch(text) and not _NUMBER.fullmatch(text) else ZERO
+    quantity = parse_quantity(text) if _QUANTITY.fullmatch(text) and not _NUMBER.fullmatch(text) else ZERO
     return quantity.nano > 0 and not quantity.nano % _NANO
 
 
-def _parsed(text: str, suffixes: tuple[str, ...], otherwise: str, fits: Callable[[str], bool]) -> Quantity:
+def _parse_or_propose_quantity(
+    text: str, suffixes: tuple[str, ...], otherwise: str, fits: Callable[[str], bool]
+) -> Quantity:
     """Parse a quantity. For a text that is not one, propose only amounts with one of the suffixes for which
     `fits` is true."""
     try:
-        return parse(text)
+        return parse_quantity(text)
     except QuantityError as error:
-        if _read(text):
+        if _match_quantity_text(text):
             raise  # it is a quantity, but too large
-        proposals = _proposals(text.strip(), suffixes, fits) if error.proposed else ()
+        proposals = _propose_close_quantities(text.strip(), suffixes, fits) if error.proposed else ()
         raise QuantityError(error.message, otherwise, proposals) from None
 
 
-def _more_than_zero(quantity: Quantity, text: str | int | float) -> Quantity:
+def _require_positive_quantity(quantity: Quantity, text: str | int | float) -> Quantity:
     if quantity.nano <= 0:
         raise QuantityError(f"{text!r} is not more than zero", "Write an amount above zero.")
     return quantity
 
 
-def _scale(digits: int, places: int, suffix: str, exponent: str | None) -> tuple[int, Format]:
+def _scale_to_billionths(
+    digits: int, places: int, suffix: str, exponent: str | None
+) -> tuple[int, QuantityFormat]:
     """Return billionths, rounded up, and the family of the suffix."""
     if suffix in _BINARY:
-        return _up(digits * _NANO << _BINARY[suffix], 10**places), Format.BINARY_SI
-    format = Format.DECIMAL_SI if exponent is None else Format.DECIMAL_EXPONENT
+        return _divide_rounding_up(digits * _NANO << _BINARY[suffix], 10**places), QuantityFormat.BINARY_SI
+    format = QuantityFormat.DECIMAL_SI if exponent is None else QuantityFormat.DECIMAL_EXPONENT
     power = (_DECIMAL[suffix] if exponent is None else int(exponent)) + 9 - places
     # Beyond these powers the amount is out of range, or rounds up to one billionth, regardless of its digits.
     power = max(-2 * _MAX_DIGITS, min(power, _MAX_DIGITS))
-    return (digits * 10**power, format) if power >= 0 else (_up(digits, 10**-power), format)
+    return (digits * 10**power, format) if power >= 0 else (_divide_rounding_up(digits, 10**-power), format)
 
 
-def _up(amount: int, divisor: int) -> int:
+def _divide_rounding_up(amount: int, divisor: int) -> int:
     return -(-amount // divisor)
 
 
-def _away_from_zero(amount: int, divisor: int) -> int:
-    return _up(amount, divisor) if amount >= 0 else -_up(-amount, divisor)
+def _divide_away_from_zero(amount: int, divisor: int) -> int:
+    return _divide_rounding_up(amount, divisor) if amount >= 0 else -_divide_rounding_up(-amount, divisor)
 
 
-def _without_factor(number: int, factor: int, most: int | None) -> tuple[int, int]:
+def _divide_out_factor(number: int, factor: int, most: int | None) -> tuple[int, int]:
     """Return `number` divided by the highest power of `factor` that divides it (at most `most`), and that
     power."""
     power = 0
@@ -236,30 +244,30 @@ def _without_factor(number: int, factor: int, most: int | None) -> tuple[int, in
     return number, power
 
 
-def _not_a_quantity(text: str) -> QuantityError:
+def _build_quantity_error(text: str) -> QuantityError:
     if not text.strip():
         return QuantityError("the amount is empty", _GENERAL)
     if len(text) > _MAX_DIGITS:
         return QuantityError(f"{text[:20]!r}... is too long for an amount", _GENERAL)
-    return QuantityError(f"{text!r} is not a valid amount", _GENERAL, _proposals(text.strip()))
+    return QuantityError(f"{text!r} is not a valid amount", _GENERAL, _propose_close_quantities(text.strip()))
 
 
 _GENERAL = "Write a number and its unit, such as 32Gi, 500m or 8."
 
 
-def _with_a_unit(number: str) -> list[Proposal]:
+def _propose_memory_units(number: str) -> list[AmountProposal]:
     """Return the plausible readings of an amount of memory without a unit: GiB, MiB (as Slurm reads it),
     bytes."""
     amount = float(number)
     if amount >= 1e8:
-        exact = Quantity.of(int(amount), Format.BINARY_SI)
+        exact = Quantity.of(int(amount), QuantityFormat.BINARY_SI)
         text = exact.canonical()
-        return [(text, gib(exact))] if _is_memory(text) else []
+        return [(text, format_bytes(exact))] if _is_memory(text) else []
     units = ("Mi",) if amount >= 16_384 else ("Gi",) if amount < 1024 else ("Mi", "Gi")
     return [(number + unit, "") for unit in units if _is_memory(number + unit)]
 
 
-def gib(amount: Quantity) -> str:
+def format_bytes(amount: Quantity) -> str:
     """Return an amount of bytes as people write it: `34 GiB`, `1.5 TiB`, `512 MiB`, with up to three
     decimals.
 
@@ -272,10 +280,10 @@ def gib(amount: Quantity) -> str:
     )
     if size < _NANO << 10:
         return "1 byte" if amount.value() == 1 else f"{amount.value()} bytes"
-    return f"{_decimal(amount.nano, _NANO << power)} {_BINARY_SUFFIX[power // 10]}B"
+    return f"{_format_short_decimal(amount.nano, _NANO << power)} {_BINARY_SUFFIX[power // 10]}B"
 
 
-def _decimal(number: int, unit: int) -> str:
+def _format_short_decimal(number: int, unit: int) -> str:
     """Return a number of units with up to three decimals, without trailing zeros."""
     thousandths, rest = divmod(abs(number) * 1000, unit)
     if rest and thousandths < 1:
@@ -286,9 +294,9 @@ def _decimal(number: int, unit: int) -> str:
     return f"-{text}" if number < 0 else text
 
 
-def _proposals(
+def _propose_close_quantities(
     text: str, among: tuple[str, ...] = UNIT_SUFFIXES, fits: Callable[[str], bool] | None = None
-) -> Sequence[Proposal]:
+) -> Sequence[AmountProposal]:
     """Return the closest texts that are quantities."""
     match = _LOOKS_LIKE.fullmatch(text)
     if not match:
@@ -296,10 +304,10 @@ def _proposals(
     number, unit = match[1].replace("_", ""), match[2]
     # 1,024 and 1,000,000 separate thousands; 1,5 has a decimal comma.
     number = number.replace(",", "" if _THOUSANDS.fullmatch(number) else ".")
-    suffixes = (unit,) if unit in _DECIMAL or unit in _BINARY else UNITS.get(unit.lower(), ())
+    suffixes = (unit,) if unit in _DECIMAL or unit in _BINARY else UNIT_SPELLINGS.get(unit.lower(), ())
     wanted = (suffix for suffix in suffixes if suffix in among)
     fits = fits or (lambda written: _QUANTITY.fullmatch(written) is not None)
     good = [number + suffix for suffix in wanted if fits(number + suffix)]
     if len(good) == 2:
-        return (good[0], ""), (good[1], gib(parse(good[1])))
+        return (good[0], ""), (good[1], format_bytes(parse_quantity(good[1])))
     return [(one, "") for one in good[:1]]

@@ -7,7 +7,7 @@ from decimal import Decimal
 from gangplan.records import dataclass
 
 SECONDS = 3600
-NANO = 10**9
+NANOSECONDS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +91,4 @@ class RunFacts:
     @property
     def cpu_hours(self) -> Decimal:
         """The most CPU-hours that it uses, exactly."""
-        return Decimal(self.cpu_seconds) / NANO / SECONDS
+        return Decimal(self.cpu_seconds) / NANOSECONDS / SECONDS

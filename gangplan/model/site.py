@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from gangplan.model.identity import CloudIdentity
 from gangplan.model.job import Egress, Platform
-from gangplan.model.manager import UNCONFIGURED, ManagerSettings
+from gangplan.model.manager import UNCONFIGURED_MANAGER, ManagerSettings
 from gangplan.model.quantity import Quantity
-from gangplan.model.version import Version
+from gangplan.model.version import ToolVersion
 from gangplan.records import dataclass
 
 Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class QuotaAmount:
     """One resource of one flavor. `borrow` and `lend` are limits; None means no limit."""
 
     resource: str
@@ -28,7 +28,7 @@ class FlavorQuota:
     `Site.covered`."""
 
     flavor: str
-    amounts: tuple[Amount, ...]
+    amounts: tuple[QuotaAmount, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class SiteCohort:
 
 
 @dataclass(frozen=True, slots=True)
-class Preempt:
+class QueuePreemption:
     """The preemption of a queue, in Kueue's terms."""
 
     within_cluster_queue: str
@@ -88,7 +88,7 @@ class QueueCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Concurrent:
+class QueueConcurrency:
     """A queue's concurrentAdmissionPolicy, in Kueue's terms; an empty flavor means any."""
 
     mode: str
@@ -106,10 +106,10 @@ class SiteQueue:
     cohort: str
     weight: Quantity
     quotas: tuple[FlavorQuota, ...]
-    preempt: Preempt
+    preempt: QueuePreemption
     checks: tuple[QueueCheck, ...] = ()
     queueing_strategy: str = "BestEffortFIFO"
-    concurrent: Concurrent | None = None
+    concurrent: QueueConcurrency | None = None
     admission_mode: str = ""
     covered: tuple[str, ...] = ()  # if they differ from the site's
 
@@ -158,7 +158,7 @@ class Site:
     sweeps: tuple[SiteQueue, ...] = ()  # queues of sweeps, which use their team's quota
     fair_sharing: bool = True
     provisioning: tuple[Provisioning, ...] = ()
-    manager: ManagerSettings = UNCONFIGURED
+    manager: ManagerSettings = UNCONFIGURED_MANAGER
     controllers: Pairs = ()  # further admission checks to create: name, controller
     workers: tuple[RemoteCluster, ...] = ()
     monitor: Monitor | None = None
@@ -209,7 +209,7 @@ class StoredSecret:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class ExternalSecretStore:
     """The external store that secrets are read from, every `refresh_s` seconds. `version` is that of the
     operator; None means a current one."""
 
@@ -217,7 +217,7 @@ class Store:
     kind: str
     refresh_s: int
     secrets: tuple[StoredSecret, ...]
-    version: Version | None = None
+    version: ToolVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class Tenant:
     debuggers: tuple[DebugGrant, ...] = ()
     claims: tuple[ClaimToMake, ...] = ()
     volumes: tuple[VolumeToMake, ...] = ()
-    store: Store | None = None
+    store: ExternalSecretStore | None = None
     is_gitops_only: bool = False
     waived: tuple[str, ...] = ()  # policies that the API server must not apply to its objects
     regimes: tuple[str, ...] = ()

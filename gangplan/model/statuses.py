@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.model.backend import BY_KIND
+from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.records import dataclass
 
 HELP = "Write it with: kubectl get trainjobs -A -o json > statuses.json"
 # Trainer 2.1 to 2.3, pkg/apis/trainer/v1alpha1/trainjob_types.go; mpi-operator 0.7 and 0.8, v2beta1/types.go.
-ENDS = {made.kind: made.ends for made in BY_KIND.values()}
+ENDS = {made.kind: made.ends for made in BACKEND_BY_KIND.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,11 @@ def read_statuses(path: Path) -> list[RunStatus]:
     if not isinstance(items, list):
         raise UserError(f"{path} is not a list of objects", HELP)
     try:
-        return [_status(item) for item in items if item["kind"] in ENDS and _labels(item).get(_RUN)]
+        return [
+            _read_run_status(item)
+            for item in items
+            if item["kind"] in ENDS and _read_object_labels(item).get(_RUN)
+        ]
     except (KeyError, TypeError, AttributeError):
         raise UserError(f"{path} holds a run that cannot be read", HELP) from None
 
@@ -48,12 +52,12 @@ def read_statuses(path: Path) -> list[RunStatus]:
 _RUN = "gangplan.dev/run"
 
 
-def _labels(item: dict[str, Any]) -> dict[str, str]:
+def _read_object_labels(item: dict[str, Any]) -> dict[str, str]:
     return item["metadata"].get("labels") or {}
 
 
-def _status(item: dict[str, Any]) -> RunStatus:
-    metadata, labels = item["metadata"], _labels(item)
+def _read_run_status(item: dict[str, Any]) -> RunStatus:
+    metadata, labels = item["metadata"], _read_object_labels(item)
     conditions = (item.get("status") or {}).get("conditions") or ()
     ends = [
         one["type"] for one in conditions if one["type"] in ENDS[item["kind"]] and one["status"] == "True"

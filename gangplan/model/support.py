@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TypeVar
 
-from gangplan.model.version import Version
+from gangplan.model.version import ToolVersion
 from gangplan.records import dataclass
 
 _L = TypeVar("_L")
@@ -27,7 +27,7 @@ class JobSetLine:
 class TrainerLine:
     """A line of Kubeflow Trainer, by its behaviour."""
 
-    jobset: Version  # that it is built for
+    jobset: ToolVersion  # that it is built for
     override_field: str  # of a TrainJob, for changes by a queue
     has_run_deadline: bool  # TrainJobs have activeDeadlineSeconds
     is_run_immutable: bool
@@ -83,17 +83,17 @@ class SupportedTool:
 
 
 # The versions whose API schemas are in validate/apiserver/schemas/.
-KUBERNETES = tuple(f"1.{minor}" for minor in range(30, 38))
+KUBERNETES_LINES = tuple(f"1.{minor}" for minor in range(30, 38))
 
 # startupPolicy and volumeClaimPolicies: jobset_types.go of v0.10.1 to v0.12.0.
-JOBSET = {"0.10": JobSetLine(False), "0.11": JobSetLine(True), "0.12": JobSetLine(True)}
+JOBSET_LINES = {"0.10": JobSetLine(False), "0.11": JobSetLine(True), "0.12": JobSetLine(True)}
 
 # JobSet: go.mod of the tags v2.1.0, v2.2.1, v2.3.0. Fields: the TrainJob CRD of the same tags
 # (podTemplateOverrides until 2.1, runtimePatches from 2.2; activeDeadlineSeconds and the CEL rules `self ==
 # oldSelf` from 2.2). SSH keys (mode 0644, from 2.3 on 0640) and variables: pkg/runtime/framework/plugins/mpi.
 # TTL: trainer#2981 was fixed in 2.2 for runs that succeeded, trainer#3737 in no release up to 2.3.
 _TRAINER_21 = TrainerLine(
-    jobset=Version(0, 10, 1),
+    jobset=ToolVersion(0, 10, 1),
     override_field="podTemplateOverrides",
     has_run_deadline=False,
     is_run_immutable=False,
@@ -106,7 +106,7 @@ _TRAINER_21 = TrainerLine(
 )
 _TRAINER_22 = replace(
     _TRAINER_21,
-    jobset=Version(0, 11, 0),
+    jobset=ToolVersion(0, 11, 0),
     override_field="runtimePatches",
     has_run_deadline=True,
     is_run_immutable=True,
@@ -115,13 +115,13 @@ _TRAINER_22 = replace(
 )
 _TRAINER_23 = replace(
     _TRAINER_22,
-    jobset=Version(0, 12, 0),
+    jobset=ToolVersion(0, 12, 0),
     respects_managers=True,
     keys_need_group=True,
     refuses_mpi_variables=True,
     merges_resources=True,
 )
-TRAINER = {"2.1": _TRAINER_21, "2.2": _TRAINER_22, "2.3": _TRAINER_23}
+TRAINER_LINES = {"2.1": _TRAINER_21, "2.2": _TRAINER_22, "2.3": _TRAINER_23}
 
 # Field: pkg/controller/jobs/trainjob of each line. Pod sets: maxItems of Workload spec.podSets.
 # waitForPodsReady: apis/config/v1beta2/defaults.go (CHANGELOG-0.19). Flavors: the XValidation rules of
@@ -161,7 +161,7 @@ _KUEUE_19 = replace(
     groups_without_quota=True,
     says_workload_small=True,
 )
-KUEUE = {"0.15": _KUEUE_15, "0.16": _KUEUE_16, "0.17": _KUEUE_17, "0.18": _KUEUE_18, "0.19": _KUEUE_19}
+KUEUE_LINES = {"0.15": _KUEUE_15, "0.16": _KUEUE_16, "0.17": _KUEUE_17, "0.18": _KUEUE_18, "0.19": _KUEUE_19}
 LATEST_KUEUE = _KUEUE_19
 
 # The Kubernetes inside each OpenShift line (release notes of 4.14 to 4.21). The founding requirements name
@@ -176,13 +176,15 @@ KUBERNETES_OF_OPENSHIFT = {
     "4.20": "1.33",
     "4.21": "1.34",
 }
-OPENSHIFT = {line: inside for line, inside in KUBERNETES_OF_OPENSHIFT.items() if inside in KUBERNETES}
-LEAST_OPENSHIFT = next(iter(OPENSHIFT))
+OPENSHIFT_LINES = {
+    line: inside for line, inside in KUBERNETES_OF_OPENSHIFT.items() if inside in KUBERNETES_LINES
+}
+LEAST_OPENSHIFT = next(iter(OPENSHIFT_LINES))
 NO_OPENSHIFT_SDN = "4.17"  # the release that removed the network plugin openshift-sdn
 
 # By the name in a cluster file. MPI operator: v2beta1 of 0.8. Argo CD: server-side diff is stable from 3.1
 # on, the lab runs 3.5.1. Flux: health checks by expression came with 2.5.
-TOOLS = {
+SUPPORTED_TOOLS = {
     "mpiOperator": SupportedTool("MPI operator", "0.8", "0.8"),
     "argocd": SupportedTool("Argo CD", "3.1", "3.5"),
     "flux": SupportedTool("Flux", "2.5", "2.9"),
@@ -192,57 +194,59 @@ TOOLS = {
 NVIDIA_GPU = "nvidia.com/gpu"
 
 
-def trainer_line(line: str | None) -> TrainerLine:
+def look_up_trainer_line(line: str | None) -> TrainerLine:
     """Return the behaviour of a line of Trainer; for an unknown line, that of the newest before it, or of the
     first."""
-    return _of(TRAINER, line)
+    return _find_version_line(TRAINER_LINES, line)
 
 
-def kueue_line(line: str | None) -> KueueLine:
-    """Return the behaviour of a line of Kueue, like `trainer_line`."""
-    return _of(KUEUE, line)
+def look_up_kueue_line(line: str | None) -> KueueLine:
+    """Return the behaviour of a line of Kueue, like `look_up_trainer_line`."""
+    return _find_version_line(KUEUE_LINES, line)
 
 
-def jobset_line(line: str | None) -> JobSetLine:
-    """Return the behaviour of a line of JobSet, like `trainer_line`."""
-    return _of(JOBSET, line)
+def look_up_jobset_line(line: str | None) -> JobSetLine:
+    """Return the behaviour of a line of JobSet, like `look_up_trainer_line`."""
+    return _find_version_line(JOBSET_LINES, line)
 
 
-def _of(table: Mapping[str, _L], line: str | None) -> _L:
+def _find_version_line(table: Mapping[str, _L], line: str | None) -> _L:
     line = line or "0.0"
     if line in table:
         return table[line]
-    before = (one for one in table if minor_key(one) <= minor_key(line))
-    return table[max(before, key=minor_key, default=next(iter(table)))]
+    before = (one for one in table if parse_line_key(one) <= parse_line_key(line))
+    return table[max(before, key=parse_line_key, default=next(iter(table)))]
 
 
 @cache
-def minor_key(line: str) -> tuple[int, ...]:
+def parse_line_key(line: str) -> tuple[int, ...]:
     """Return a line as numbers, for comparison: 0.10 comes after 0.9, and 0 before all of them."""
     return tuple(int(part) for part in line.split("."))
 
 
-def work_together(trainer: str, kueue: str) -> bool:
+def can_work_together(trainer: str, kueue: str) -> bool:
     """Return whether Kueue sets the field that this Trainer reads; both lines must be known."""
-    return TRAINER[trainer].override_field == KUEUE[kueue].override_field
+    return TRAINER_LINES[trainer].override_field == KUEUE_LINES[kueue].override_field
 
 
-def kueue_for(trainer: str) -> tuple[str, ...]:
+def list_kueue_lines(trainer: str) -> tuple[str, ...]:
     """Return the Kueue lines that work with a Trainer line; none if that line is unknown."""
-    return tuple(line for line in KUEUE if trainer in TRAINER and work_together(trainer, line))
+    return tuple(
+        line for line in KUEUE_LINES if trainer in TRAINER_LINES and can_work_together(trainer, line)
+    )
 
 
-def trainer_for(kueue: str) -> tuple[str, ...]:
+def list_trainer_lines(kueue: str) -> tuple[str, ...]:
     """Return the Trainer lines that work with a Kueue line; none if that line is unknown."""
-    return tuple(line for line in TRAINER if kueue in KUEUE and work_together(line, kueue))
+    return tuple(line for line in TRAINER_LINES if kueue in KUEUE_LINES and can_work_together(line, kueue))
 
 
-def nearest_line(line: str, lines: Iterable[str]) -> str:
+def find_nearest_line(line: str, lines: Iterable[str]) -> str:
     """Return the line that is closest to a given one, so that the change is small."""
-    major, minor = minor_key(line)
+    major, minor = parse_line_key(line)
 
     def distance(other: str) -> tuple[int, int]:
-        other_major, other_minor = minor_key(other)
+        other_major, other_minor = parse_line_key(other)
         return abs(other_major - major), abs(other_minor - minor)
 
     return min(lines, key=distance)

@@ -38,89 +38,89 @@ class Engine:
 
 
 ARGO, FLUX = "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/"
-WAVE, HOOK = f"{ARGO}sync-wave", f"{ARGO}hook"
-OPTIONS, COMPARE = f"{ARGO}sync-options", f"{ARGO}compare-options"
-SERVER_SIDE, PRUNE, FORCE = f"{FLUX}ssa", f"{FLUX}prune", f"{FLUX}force"
-SKIPPED = "Skip"  # of a hook: never applied
-NEVER_PRUNED, ASKED_FIRST = "Prune=false", "Prune=confirm"
-REPLACED = ("Force=true", "Replace=true")
+ARGO_SYNC_WAVE, ARGO_HOOK = f"{ARGO}sync-wave", f"{ARGO}hook"
+SYNC_OPTIONS, COMPARE_OPTIONS = f"{ARGO}sync-options", f"{ARGO}compare-options"
+FLUX_SERVER_SIDE, FLUX_PRUNE, FLUX_FORCE = f"{FLUX}ssa", f"{FLUX}prune", f"{FLUX}force"
+SKIP_HOOK = "Skip"  # of a hook: never applied
+NEVER_PRUNED, PRUNE_CONFIRMED = "Prune=false", "Prune=confirm"
+REPLACE_OPTIONS = ("Force=true", "Replace=true")
 # What protects a run, and is no longer needed once the run is only a record.
-GUARDS = (NEVER_PRUNED, "Delete=confirm")
+GUARD_OPTIONS = (NEVER_PRUNED, "Delete=confirm")
 # The label of launch scripts: they are part of the runs of a team, and have no label of any run.
 SCRIPTS = "gangplan.dev/scripts"
 
 ENGINES: Mapping[str, Engine] = {
     "argocd": Engine(
         ARGO,
-        run=((COMPARE, "IgnoreExtraneous"), (OPTIONS, ",".join(GUARDS))),
-        archived=((HOOK, SKIPPED),),
-        kept=((OPTIONS, f"{NEVER_PRUNED},Delete=false"),),
-        home=((OPTIONS, f"{ASKED_FIRST},Delete=confirm"),),
-        confirmed=((OPTIONS, f"{ASKED_FIRST},Delete=confirm"),),
-        wave=WAVE,
+        run=((COMPARE_OPTIONS, "IgnoreExtraneous"), (SYNC_OPTIONS, ",".join(GUARD_OPTIONS))),
+        archived=((ARGO_HOOK, SKIP_HOOK),),
+        kept=((SYNC_OPTIONS, f"{NEVER_PRUNED},Delete=false"),),
+        home=((SYNC_OPTIONS, f"{PRUNE_CONFIRMED},Delete=confirm"),),
+        confirmed=((SYNC_OPTIONS, f"{PRUNE_CONFIRMED},Delete=confirm"),),
+        wave=ARGO_SYNC_WAVE,
     ),
     # Flux never asks for confirmation: a person deletes what must not be deleted at once.
     "flux": Engine(
         FLUX,
-        run=((PRUNE, "disabled"),),
-        archived=((SERVER_SIDE, "Ignore"),),
-        kept=((PRUNE, "disabled"),),
-        home=((PRUNE, "disabled"),),
+        run=((FLUX_PRUNE, "disabled"),),
+        archived=((FLUX_SERVER_SIDE, "Ignore"),),
+        kept=((FLUX_PRUNE, "disabled"),),
+        home=((FLUX_PRUNE, "disabled"),),
         # Otherwise postBuild reads every ${NAME} as a variable of its own; v2.9 fails on an undefined one.
         verbatim=((f"{FLUX}substitute", "disabled"),),
     ),
 }
 
 
-def of_run() -> dict[str, str]:
+def build_run_sync_annotations() -> dict[str, str]:
     """Return the annotations of an object of a run."""
-    return dict(pair for engine in _engines() for pair in engine.run)
+    return dict(pair for engine in _iterate_gitops_engines() for pair in engine.run)
 
 
-def of_verbatim() -> dict[str, str]:
+def build_verbatim_annotations() -> dict[str, str]:
     """Return the annotations of an object with texts that must stay as they are."""
-    return dict(pair for engine in _engines() for pair in engine.verbatim)
+    return dict(pair for engine in _iterate_gitops_engines() for pair in engine.verbatim)
 
 
-def of_archived() -> dict[str, str]:
+def build_archived_annotations() -> dict[str, str]:
     """Return the additional annotations of an archived run."""
-    return dict(pair for engine in _engines() for pair in engine.archived)
+    return dict(pair for engine in _iterate_gitops_engines() for pair in engine.archived)
 
 
-def of_kept() -> dict[str, str]:
+def build_data_annotations() -> dict[str, str]:
     """Return the annotations of data."""
-    return dict(pair for engine in _engines() for pair in engine.kept)
+    return dict(pair for engine in _iterate_gitops_engines() for pair in engine.kept)
 
 
-def of_home() -> dict[str, str]:
+def build_namespace_annotations() -> dict[str, str]:
     """Return the annotations of a namespace, whose deletion would delete everything in it."""
-    return dict(pair for engine in _engines() for pair in engine.home)
+    return dict(pair for engine in _iterate_gitops_engines() for pair in engine.home)
 
 
-def of_confirmed() -> dict[str, str]:
+def build_confirmed_annotations() -> dict[str, str]:
     """Return the annotations of objects that others need."""
-    return dict(pair for engine in _engines() for pair in engine.confirmed)
+    return dict(pair for engine in _iterate_gitops_engines() for pair in engine.confirmed)
 
 
-def in_wave(number: int) -> dict[str, str]:
+def build_wave_annotations(number: int) -> dict[str, str]:
     """Return the annotations of an object that comes after those of lower waves."""
-    return {engine.wave: str(number) for engine in _engines() if engine.wave}
+    return {engine.wave: str(number) for engine in _iterate_gitops_engines() if engine.wave}
 
 
-def options_of(annotations: Mapping[str, Any]) -> list[str]:
+def read_sync_options(annotations: Mapping[str, Any]) -> list[str]:
     """Return the sync options of an object."""
-    return [one.strip() for one in str(annotations.get(OPTIONS, "")).split(",") if one.strip()]
+    return [one.strip() for one in str(annotations.get(SYNC_OPTIONS, "")).split(",") if one.strip()]
 
 
-def is_read(key: str) -> bool:
+def is_engine_annotation(key: str) -> bool:
     """Return whether any engine reads an annotation."""
-    return any(key.startswith(engine.prefix) for engine in _engines())
+    return any(key.startswith(engine.prefix) for engine in _iterate_gitops_engines())
 
 
-def pointer(key: str) -> str:
+def build_annotation_pointer(key: str) -> str:
     """Return the JSON Pointer of an annotation, for patches."""
     return f"/metadata/annotations/{key.replace('/', '~1')}"
 
 
-def _engines() -> Iterator[Engine]:
+def _iterate_gitops_engines() -> Iterator[Engine]:
     return iter(ENGINES.values())

@@ -50,7 +50,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedEfficiency:
     """A scaling efficiency that was measured elsewhere, for a number of workers (None: for all others)."""
 
     workers: int | None
@@ -66,9 +66,9 @@ class FromTemplate:
     label: str
     file: str
     values: tuple[tuple[str, str], ...]
-    expected: tuple[Expected, ...]
+    expected: tuple[ExpectedEfficiency, ...]
 
-    def expected_of(self, workers: int) -> Expected | None:
+    def expected_of(self, workers: int) -> ExpectedEfficiency | None:
         """Return the expected efficiency of a run with this many workers."""
         exact = [one for one in self.expected if one.workers == workers]
         return next((one for one in (*exact, *self.expected) if one.workers in (None, workers)), None)

@@ -23,17 +23,17 @@ _SPELLINGS = {
     "b byte bytes core cores cpu cpus vcpu vcpus gpu gpus": ("",),
 }
 UNIT_SUFFIXES = tuple(dict.fromkeys(suffix for means in _SPELLINGS.values() for suffix in means))
-UNITS = {unit: means for units, means in _SPELLINGS.items() for unit in units.split()}
+UNIT_SPELLINGS = {unit: means for units, means in _SPELLINGS.items() for unit in units.split()}
 
 # An amount that was probably meant, and the same in other words or "".
-Proposal = tuple[str, str]
+AmountProposal = tuple[str, str]
 
 
 class AmountError(ValueError):
     """A text is not an amount. `help` says what to write; `proposed` are the amounts that were probably
     meant, in words; `meant` is the only proposal, if it needs no other words."""
 
-    def __init__(self, message: str, help: str = "", proposals: Sequence[Proposal] = ()) -> None:
+    def __init__(self, message: str, help: str = "", proposals: Sequence[AmountProposal] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.proposed = " or ".join(f"{amount} ({also})" if also else amount for amount, also in proposals)

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.model.quantity import Quantity, QuantityError, parse
+from gangplan.model.quantity import Quantity, QuantityError, parse_quantity
 from gangplan.source import ManifestError, load_objects
 
 # queue -> flavor -> resource -> amount
-Usage = dict[str, dict[str, dict[str, Quantity]]]
+QueueUsage = dict[str, dict[str, dict[str, Quantity]]]
 
 HELP = "Write it with: kubectl get clusterqueues -o json > usage.json"
 
 
-def read_usage(path: Path) -> Usage:
+def read_usage(path: Path) -> QueueUsage:
     """Read what each ClusterQueue of the file uses, by flavor and resource. Raises UserError.
 
     Kueue records it in `status.flavorsUsage` (v1beta1 and v1beta2 alike, v0.15 to v0.19).
@@ -26,14 +26,16 @@ def read_usage(path: Path) -> Usage:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}", HELP) from None
-    usage: Usage = {}
+    usage: QueueUsage = {}
     try:
-        for queue in _queues(_documents(path, text)):
+        for queue in _iterate_cluster_queues(_load_usage_documents(path, text)):
             name = queue["metadata"]["name"]
             if not isinstance(name, str):
                 raise TypeError
             flavors = (queue.get("status") or {}).get("flavorsUsage") or []
-            usage[name] = {str(flavor["name"]): _amounts(flavor.get("resources") or []) for flavor in flavors}
+            usage[name] = {
+                str(flavor["name"]): _parse_usage_amounts(flavor.get("resources") or []) for flavor in flavors
+            }
     except (KeyError, TypeError, AttributeError, QuantityError):
         raise UserError(f"{path} holds a ClusterQueue that cannot be read", HELP) from None
     if not usage:
@@ -41,7 +43,7 @@ def read_usage(path: Path) -> Usage:
     return usage
 
 
-def _documents(path: Path, text: str) -> list[Any]:
+def _load_usage_documents(path: Path, text: str) -> list[Any]:
     is_json = text.lstrip()[:1] in ("{", "[")
     try:
         return [json.loads(text)] if is_json else list(load_objects(text))
@@ -53,7 +55,7 @@ def _documents(path: Path, text: str) -> list[Any]:
         raise UserError(f"{path} is nested too deeply to be a snapshot", HELP) from None
 
 
-def _queues(documents: Iterable[Any]) -> Iterable[dict[str, Any]]:
+def _iterate_cluster_queues(documents: Iterable[Any]) -> Iterable[dict[str, Any]]:
     for document in documents:
         items = document.get("items") if isinstance(document, dict) else document
         for body in items if isinstance(items, list) else [document]:
@@ -61,8 +63,8 @@ def _queues(documents: Iterable[Any]) -> Iterable[dict[str, Any]]:
                 yield body
 
 
-def _amounts(resources: Iterable[dict[str, Any]]) -> dict[str, Quantity]:
-    amounts = {str(item["name"]): parse(str(item.get("total") or "0")) for item in resources}
+def _parse_usage_amounts(resources: Iterable[dict[str, Any]]) -> dict[str, Quantity]:
+    amounts = {str(item["name"]): parse_quantity(str(item.get("total") or "0")) for item in resources}
     if any(amount.nano < 0 for amount in amounts.values()):
         raise TypeError
     return amounts

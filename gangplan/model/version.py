@@ -6,7 +6,7 @@ from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Version:
+class ToolVersion:
     """Major, minor and patch; the patch is 0 if it was not given."""
 
     major: int
@@ -27,12 +27,12 @@ class Version:
 
 
 # The version of a component that a cluster does not have.
-NOT_INSTALLED = Version(0, 0, 0)
+NOT_INSTALLED = ToolVersion(0, 0, 0)
 
 
-def parse_version(text: str) -> Version:
+def parse_version(text: str) -> ToolVersion:
     """Parse a version of two or three numbers, with an optional leading v. Raises ValueError."""
     numbers = [int(part) for part in text.removeprefix("v").split(".")]
     if len(numbers) not in (2, 3):
         raise ValueError(f"'{text}' is not a version")
-    return Version(*numbers)
+    return ToolVersion(*numbers)

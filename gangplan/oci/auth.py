@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from gangplan.errors import ToolError
 from gangplan.oci.credentials import Credentials
-from gangplan.oci.http import Sleep, request, scheme_of
+from gangplan.oci.http import Sleep, scheme_of, send_request
 
 _CHALLENGE = re.compile(r"\s*(?P<kind>[A-Za-z]+)\s+(?P<rest>.*)", re.DOTALL)
 _PAIR = re.compile(r'(?P<name>[A-Za-z_]+)=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s,"]+))')
@@ -30,7 +30,7 @@ def parse_challenge(text: str) -> tuple[str, dict[str, str]]:
     return match["kind"].lower(), pairs
 
 
-def authorization(
+def answer_challenge(
     host: str, path: str, challenge: str, known: Credentials | None, sleep: Sleep
 ) -> str | None:
     """Return the header that answers a challenge for pulling from a repository; None without credentials for
@@ -51,10 +51,10 @@ def authorization(
     query = dict(urllib.parse.parse_qsl(realm.query))
     query |= {"service": facts["service"]} if "service" in facts else {}
     scope = facts.get("scope") or f"repository:{path}:pull"
-    return f"Bearer {_token(host, realm, query, scope, known, sleep)}"
+    return f"Bearer {_request_registry_token(host, realm, query, scope, known, sleep)}"
 
 
-def _token(
+def _request_registry_token(
     host: str,
     realm: urllib.parse.SplitResult,
     query: Mapping[str, str],
@@ -72,9 +72,12 @@ def _token(
         url = realm._replace(query=urllib.parse.urlencode({**query, "scope": scope})).geturl()
         if known is not None and known.user:
             headers["Authorization"] = known.basic
-    answer = request(url, headers, most=_MOST_BYTES, data=data, sleep=sleep)
+    answer = send_request(url, headers, most=_MOST_BYTES, data=data, sleep=sleep)
     if answer.status in (401, 403):
-        raise ToolError(f"{realm.netloc} gives no token for {host}: it answers {answer.status}", _login(host))
+        raise ToolError(
+            f"{realm.netloc} gives no token for {host}: it answers {answer.status}",
+            _describe_registry_login(host),
+        )
     try:
         body = json.loads(answer.body) if answer.status == 200 else None
     except (ValueError, RecursionError):
@@ -85,5 +88,5 @@ def _token(
     return token
 
 
-def _login(host: str) -> str:
+def _describe_registry_login(host: str) -> str:
     return f"Log in: docker login {host}, or podman login {host}; or check the account's rights."

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from gangplan.findings import Finding, Location
-from gangplan.model.gpu_drivers import line_of
-from gangplan.oci.image import Looked
-from gangplan.oci.inside import Contents
-from gangplan.oci.layers import Files
+from gangplan.model.gpu_drivers import parse_major_minor
+from gangplan.oci.image import InspectedImage
+from gangplan.oci.inside import ImageContents
+from gangplan.oci.layers import ImageFiles
 from gangplan.records import dataclass
 from gangplan.rules.images import (
     IMAGE_DIFFERS,
@@ -26,7 +26,7 @@ _SETTING = re.compile(r"^[ \t]*(\w+)[ \t=]+\"?([^\s\"#]+)", re.MULTILINE)
 _BY_MPI = ("mpi", "horovod", "deepspeed")
 
 
-def also_read(entry: Image | None) -> frozenset[str]:
+def list_catalog_files(entry: Image | None) -> frozenset[str]:
     """Return the files that the catalog names, by their path from the root."""
     if entry is None:
         return frozenset()
@@ -35,7 +35,9 @@ def also_read(entry: Image | None) -> frozenset[str]:
     return frozenset(path.strip("/") for path in named if path)
 
 
-def compare(name: str, entry: Image, looked: Looked, document: Document) -> list[Finding]:
+def compare_with_catalog(
+    name: str, entry: Image, looked: InspectedImage, document: Document
+) -> list[Finding]:
     """Return a finding for each difference between an image and its catalog entry."""
     return list(_Comparison(name, entry, looked, document).findings())
 
@@ -44,7 +46,7 @@ def compare(name: str, entry: Image, looked: Looked, document: Document) -> list
 class _Comparison:
     name: str
     entry: Image
-    looked: Looked
+    looked: InspectedImage
     document: Document
 
     def findings(self) -> Iterator[Finding]:
@@ -79,13 +81,13 @@ class _Comparison:
             if stated and label and stated != label:
                 yield self._differs(field, f"says of itself {label[:200]!a} ({key})", str(stated))
 
-    def _keys(self, files: Files) -> Iterator[Finding]:
+    def _keys(self, files: ImageFiles) -> Iterator[Finding]:
         for number, path in files.keys:
             message = f"image '{self.name}' has the private key /{path} in layer {number}"
             help = "Build it without: a later layer that removes a file only hides it. Then make new keys."
             yield self._at((), IMAGE_HOLDS_KEY, message, help)
 
-    def _mpi(self, contents: Contents) -> Iterator[Finding]:
+    def _mpi(self, contents: ImageContents) -> Iterator[Finding]:
         stated, found = self.entry.mpi, contents.mpis
         if stated is None:
             if found and self.entry.framework not in _BY_MPI:
@@ -100,14 +102,14 @@ class _Comparison:
                 yield self._differs(("mpi", "implementation"), f"has {has}", stated.implementation)
             return
         versions = [one for one in own if one.version]
-        if versions and not any(_agree(one.version, stated.version) for one in versions):
+        if versions and not any(_matches_stated_version(one.version, stated.version) for one in versions):
             has = f"has {stated.implementation} {versions[0].version} (/{versions[0].by})"
             yield self._differs(("mpi", "version"), has, stated.version)
         setup = stated.setup
         if setup and self.looked.files is not None and self.looked.files.find(setup) is None:
             yield self._differs(("mpi", "setup"), "has no such file", setup)
 
-    def _ssh(self, files: Files) -> Iterator[Finding]:
+    def _ssh(self, files: ImageFiles) -> Iterator[Finding]:
         if self.entry.framework not in _BY_MPI:
             return
         ssh = self.entry.ssh
@@ -131,24 +133,24 @@ class _Comparison:
                     ("ssh", "config"), SSHD_SETTING, message, f"Write {name} no, and build it again."
                 )
 
-    def _user(self, contents: Contents) -> Iterator[Finding]:
+    def _user(self, contents: ImageContents) -> Iterator[Finding]:
         uid = self.entry.user.uid
         if uid not in contents.users and self.entry.framework in _BY_MPI:
             message = f"image '{self.name}' has no user {uid} in /etc/passwd, as whom its pods run"
             help = "Add it to the image (useradd -u), or correct user.uid."
             yield self._at(("user", "uid"), IMAGE_USER_UNKNOWN, message, help)
 
-    def _platform(self, contents: Contents) -> Iterator[Finding]:
+    def _platform(self, contents: ImageContents) -> Iterator[Finding]:
         for field in ("cuda", "rocm"):
             stated, has = getattr(self.entry, field), getattr(contents, field)
-            if stated and has and line_of(stated) != line_of(has):
+            if stated and has and parse_major_minor(stated) != parse_major_minor(has):
                 yield self._differs(field, f"has {field.upper()} {has}", stated)
             elif has and not stated:
                 yield self._differs(field, f"has {field.upper()} {has}", f"no {field}")
         if self.entry.cuda_compat and not contents.has_compat:
             yield self._differs("cudaCompat", "has no /usr/local/cuda/compat", "true")
         stated, has = self.entry.framework_version, contents.frameworks.get(self.entry.framework)
-        if stated and has and not _agree(has.partition("+")[0], stated):
+        if stated and has and not _matches_stated_version(has.partition("+")[0], stated):
             yield self._differs("frameworkVersion", f"has {self.entry.framework} {has}", stated)
 
     def _differs(self, path: str | tuple[str, ...], has: str, stated: str) -> Finding:
@@ -171,6 +173,6 @@ class _Comparison:
         return self.document.where(path, key=len(parts) == 0)
 
 
-def _agree(version: str, stated: str) -> bool:
+def _matches_stated_version(version: str, stated: str) -> bool:
     """Return whether versions agree as far as both are stated: 4.1.8 and 4.1 do, 4.1.8 and 4.1.4 do not."""
     return all(one == other for one, other in zip(version.split("."), stated.split("."), strict=False))

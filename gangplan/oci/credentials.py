@@ -13,7 +13,7 @@ from typing import Any
 
 from gangplan.errors import ToolError
 from gangplan.records import dataclass
-from gangplan.tools.run import run
+from gangplan.tools.run import run_program
 
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HELPER_S = 60.0
@@ -40,22 +40,24 @@ class Credentials:
         return "Credentials(...)"
 
 
-def credentials_for(repository: str, environment: Mapping[str, str]) -> Credentials | None:
+def find_credentials(repository: str, environment: Mapping[str, str]) -> Credentials | None:
     """Return the credentials for a repository (with its host), or None to ask anonymously.
 
     Raises ToolError for a file that cannot be read, or a helper that fails.
     """
-    for path in _files(environment):
-        config = _read(path)
+    for path in _list_credential_files(environment):
+        config = _read_credential_file(path)
         if config is None:
             continue
-        found = _by_helper(config, repository, environment) or _by_entry(path, config, repository)
+        found = _ask_credential_helper(config, repository, environment) or _find_stored_credentials(
+            path, config, repository
+        )
         if found is not None:
             return found
     return None
 
 
-def _files(environment: Mapping[str, str]) -> Iterator[Path]:
+def _list_credential_files(environment: Mapping[str, str]) -> Iterator[Path]:
     """Yield the files to search: REGISTRY_AUTH_FILE and auth.json, as podman does, then docker's."""
     if named := environment.get("REGISTRY_AUTH_FILE"):
         yield Path(named)
@@ -65,7 +67,7 @@ def _files(environment: Mapping[str, str]) -> Iterator[Path]:
     yield Path(environment.get("DOCKER_CONFIG") or Path(home, ".docker"), "config.json")
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read_credential_file(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as stream:
             data = stream.read(_MOST_BYTES)
@@ -82,7 +84,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     return value
 
 
-def _keys(repository: str) -> list[str]:
+def _list_repository_keys(repository: str) -> list[str]:
     """Return the keys under which a repository may be listed, the most specific first.
 
     podman lists paths, docker hosts.
@@ -94,9 +96,9 @@ def _keys(repository: str) -> list[str]:
     return [*keys, *(f"https://{parts[0]}{end}" for end in ("", "/v1/", "/v2/"))]
 
 
-def _by_entry(path: Path, config: Mapping[str, Any], repository: str) -> Credentials | None:
+def _find_stored_credentials(path: Path, config: Mapping[str, Any], repository: str) -> Credentials | None:
     entries = config.get("auths")
-    for key in _keys(repository):
+    for key in _list_repository_keys(repository):
         entry = entries.get(key) if isinstance(entries, dict) else None
         if not isinstance(entry, dict):
             continue
@@ -113,13 +115,17 @@ def _by_entry(path: Path, config: Mapping[str, Any], repository: str) -> Credent
     return None
 
 
-def _by_helper(
+def _ask_credential_helper(
     config: Mapping[str, Any], repository: str, environment: Mapping[str, str]
 ) -> Credentials | None:
     helpers = config.get("credHelpers")
     chosen = next(
-        ((helpers[key], key) for key in _keys(repository) if isinstance(helpers, dict) and key in helpers),
-        (config.get("credsStore"), _keys(repository)[-4]),
+        (
+            (helpers[key], key)
+            for key in _list_repository_keys(repository)
+            if isinstance(helpers, dict) and key in helpers
+        ),
+        (config.get("credsStore"), _list_repository_keys(repository)[-4]),
     )
     helper, server = chosen
     if not isinstance(helper, str) or not helper:
@@ -128,7 +134,9 @@ def _by_helper(
         raise ToolError(f"'{helper[:60]}' is no name of a credential helper")
     program = f"docker-credential-{helper}"
     # A helper may need any variable that its owner set, such as cloud profiles or the address of a keychain.
-    done = run([program, "get"], input=server.encode(), timeout_s=_HELPER_S, env=dict(environment), ok=(0, 1))
+    done = run_program(
+        [program, "get"], input=server.encode(), timeout_s=_HELPER_S, env=dict(environment), ok=(0, 1)
+    )
     if done.returncode:
         return None  # it has no credentials for this server; like docker, go on and ask anonymously
     try:

@@ -7,24 +7,24 @@ from collections.abc import Callable
 from typing import IO, cast
 
 from gangplan.errors import ToolError
-from gangplan.oci.inside import Config, Contents, config_of, contents_of
-from gangplan.oci.layers import Files
-from gangplan.oci.layout import Layout
-from gangplan.oci.manifests import Descriptor, Found, find, json_object
+from gangplan.oci.inside import ImageConfig, ImageContents, find_image_contents, parse_image_config
+from gangplan.oci.layers import ImageFiles
+from gangplan.oci.layout import ImageLayout
+from gangplan.oci.manifests import Descriptor, FoundImage, find_image, parse_json_object
 from gangplan.oci.names import Reference
-from gangplan.oci.registry import Registry
+from gangplan.oci.registry import RegistryClient
 from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class InspectedImage:
     """An image and what is in it; `contents` and `files` are None where layers were not read."""
 
     name: str
-    found: Found
-    config: Config
-    files: Files | None = None
-    contents: Contents | None = None
+    found: FoundImage
+    config: ImageConfig
+    files: ImageFiles | None = None
+    contents: ImageContents | None = None
 
     @property
     def size(self) -> int:
@@ -37,23 +37,23 @@ class Looked:
         return self.found.architectures or (self.config.architecture,)
 
 
-def from_registry(
-    reference: Reference, architecture: str, registry: Registry, with_layers: bool, also: frozenset[str]
-) -> Looked:
+def inspect_registry_image(
+    reference: Reference, architecture: str, registry: RegistryClient, with_layers: bool, also: frozenset[str]
+) -> InspectedImage:
     """Look into an image in a registry; download its layers only if asked to. Raises ToolError."""
     what = str(reference)
 
     def manifest(one: Descriptor) -> object:
         return registry.manifest(Reference(reference.host, reference.path, None, one.digest))
 
-    found = find(registry.manifest(reference), architecture, manifest, what)  # type: ignore[arg-type]
-    config = config_of(
-        json_object(
+    found = find_image(registry.manifest(reference), architecture, manifest, what)  # type: ignore[arg-type]
+    config = parse_image_config(
+        parse_json_object(
             registry.blob(reference, found.config.digest, found.config.size), f"{what}: configuration"
         )
     )
     if not with_layers:
-        return Looked(what, found, config)
+        return InspectedImage(what, found, config)
 
     def layer(one: Descriptor) -> IO[bytes]:
         stream = cast("IO[bytes]", tempfile.TemporaryFile())  # noqa: SIM115  closed by whoever reads it
@@ -65,25 +65,29 @@ def from_registry(
         stream.seek(0)
         return stream
 
-    return _with_files(what, found, config, layer, also)
+    return _inspect_image_layers(what, found, config, layer, also)
 
 
-def from_layout(layout: Layout, tag: str | None, architecture: str, also: frozenset[str]) -> Looked:
+def inspect_layout_image(
+    layout: ImageLayout, tag: str | None, architecture: str, also: frozenset[str]
+) -> InspectedImage:
     """Look into an image in a layout, including its layers. Raises UserError and ToolError."""
-    found = find(layout.top(tag), architecture, layout.manifest, layout.name)
+    found = find_image(layout.top(tag), architecture, layout.manifest, layout.name)
     with layout.blob(found.config) as stream:
-        config = config_of(json_object(stream.read(found.config.size), f"{layout.name}: configuration"))
-    return _with_files(layout.name, found, config, layout.blob, also)
+        config = parse_image_config(
+            parse_json_object(stream.read(found.config.size), f"{layout.name}: configuration")
+        )
+    return _inspect_image_layers(layout.name, found, config, layout.blob, also)
 
 
-def _with_files(
+def _inspect_image_layers(
     name: str,
-    found: Found,
-    config: Config,
+    found: FoundImage,
+    config: ImageConfig,
     open: Callable[[Descriptor], IO[bytes]],
     also: frozenset[str],
-) -> Looked:
-    files = Files()
+) -> InspectedImage:
+    files = ImageFiles()
     for number, one in enumerate(found.layers, 1):
         try:
             stream = open(one)
@@ -92,4 +96,4 @@ def _with_files(
             continue
         with stream:
             files.lay(number, stream, one.size, also)
-    return Looked(name, found, config, files, contents_of(files, config))
+    return InspectedImage(name, found, config, files, find_image_contents(files, config))

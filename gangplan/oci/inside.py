@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from gangplan.oci.layers import Files
+from gangplan.oci.layers import ImageFiles
 from gangplan.records import dataclass
 
 _MOST_TEXTS = 500
@@ -28,7 +28,7 @@ _CUDART = re.compile(r"(?:.*/)?libcudart\.so\.([0-9]+\.[0-9]+)\.[0-9.]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Mpi:
+class InstalledMpi:
     """An MPI in an image: its family, its version if a file has it, and the path of that file."""
 
     family: str
@@ -37,7 +37,7 @@ class Mpi:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class ImageConfig:
     """An image's configuration (OCI Image Specification, config.md). Texts are as written, but truncated."""
 
     architecture: str
@@ -52,10 +52,10 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ImageContents:
     """What the files of an image reveal; `users` are names by user id."""
 
-    mpis: tuple[Mpi, ...] = ()
+    mpis: tuple[InstalledMpi, ...] = ()
     users: Mapping[int, str] = field(default_factory=dict)
     frameworks: Mapping[str, str] = field(default_factory=dict)
     cuda: str | None = None
@@ -64,19 +64,19 @@ class Contents:
     has_libmpi: bool = False
 
 
-def config_of(body: Mapping[str, Any]) -> Config:
+def parse_image_config(body: Mapping[str, Any]) -> ImageConfig:
     """Parse a configuration; any part may be missing or of another type."""
     own = body.get("config") if isinstance(body.get("config"), dict) else {}
     assert isinstance(own, dict)
-    pairs = [one.partition("=") for one in _texts(own.get("Env"))]
+    pairs = [one.partition("=") for one in _read_image_config_texts(own.get("Env"))]
     ports = own.get("ExposedPorts")
     labels = own.get("Labels")
-    return Config(
+    return ImageConfig(
         str(body.get("architecture", ""))[:64],
         str(body.get("os", ""))[:64],
         str(own.get("User") or "")[:256],
-        _texts(own.get("Entrypoint")),
-        _texts(own.get("Cmd")),
+        _read_image_config_texts(own.get("Entrypoint")),
+        _read_image_config_texts(own.get("Cmd")),
         str(own.get("WorkingDir") or "")[:1024],
         {name: value for name, _, value in pairs if name},
         tuple(sorted(str(port)[:64] for port in ports)) if isinstance(ports, dict) else (),
@@ -86,17 +86,20 @@ def config_of(body: Mapping[str, Any]) -> Config:
     )
 
 
-def contents_of(files: Files, config: Config) -> Contents:
+def find_image_contents(files: ImageFiles, config: ImageConfig) -> ImageContents:
     """Return what the kept files reveal."""
-    cuda, rocm = _cuda(files, config), _rocm(files)
-    return Contents(
+    cuda, rocm = _find_cuda_version(files, config), _find_rocm_version(files)
+    return ImageContents(
         mpis=tuple(
             dict.fromkeys(
-                sorted(_mpis(files), key=lambda one: (one.family, not one.version, one.version, one.by))
+                sorted(
+                    _find_installed_mpis(files),
+                    key=lambda one: (one.family, not one.version, one.version, one.by),
+                )
             )
         ),
-        users=_users(files),
-        frameworks=dict(sorted(_frameworks(files))),
+        users=_read_passwd_users(files),
+        frameworks=dict(sorted(_find_python_frameworks(files))),
         cuda=cuda,
         has_compat=any(re.match(r"usr/local/cuda[^/]*/compat/", path) for path in files.kept),
         rocm=rocm,
@@ -104,27 +107,29 @@ def contents_of(files: Files, config: Config) -> Contents:
     )
 
 
-def _mpis(files: Files) -> Iterator[Mpi]:
+def _find_installed_mpis(files: ImageFiles) -> Iterator[InstalledMpi]:
     for path, one in files.kept.items():
         if found := re.fullmatch(r"(?:.*/)?pkgconfig/(ompi|mpich|impi)\.pc", path):
-            yield Mpi(_FAMILIES[found[1]], _after(one.content, r"Version:\s*"), path)
+            yield InstalledMpi(
+                _FAMILIES[found[1]], _find_version_after_pattern(one.content, r"Version:\s*"), path
+            )
         elif path.endswith("share/openmpi/mpicc-wrapper-data.txt"):
-            yield Mpi("OpenMPI", _after(one.content, r"version="), path)
+            yield InstalledMpi("OpenMPI", _find_version_after_pattern(one.content, r"version="), path)
         elif found := _CONDA.fullmatch(path):
-            yield Mpi(_FAMILIES[found[1]], found[2], path)
+            yield InstalledMpi(_FAMILIES[found[1]], found[2], path)
         elif found := _ONEAPI.fullmatch(path):
-            yield Mpi("IntelMPI", found[1], path[: found.end(1)])
+            yield InstalledMpi("IntelMPI", found[1], path[: found.end(1)])
         elif path.startswith("var/lib/dpkg/status"):
-            yield from _packages(one.content, path)
+            yield from _find_debian_mpi_packages(one.content, path)
         elif re.search(r"(^|/)ompi_info$", path):
-            yield Mpi("OpenMPI", "", path)
+            yield InstalledMpi("OpenMPI", "", path)
         elif re.search(r"(^|/)mpichversion$", path):
-            yield Mpi("MPICH", "", path)
+            yield InstalledMpi("MPICH", "", path)
         elif re.search(r"(^|/)impi_info$", path):
-            yield Mpi("IntelMPI", "", path)
+            yield InstalledMpi("IntelMPI", "", path)
 
 
-def _packages(content: bytes, path: str) -> Iterator[Mpi]:
+def _find_debian_mpi_packages(content: bytes, path: str) -> Iterator[InstalledMpi]:
     """Yield the MPIs among Debian's packages: `4.1.4-3+b1` is 4.1.4, and an epoch is not part of the
     version."""
     for block in content.decode("utf-8", "replace").split("\n\n"):
@@ -135,10 +140,10 @@ def _packages(content: bytes, path: str) -> Iterator[Mpi]:
             and name[1] in _DPKG
             and not re.search(r"^Status: .*(deinstall|config-files)", block, re.MULTILINE)
         ):
-            yield Mpi(_DPKG[name[1]], version[1] if version else "", path)
+            yield InstalledMpi(_DPKG[name[1]], version[1] if version else "", path)
 
 
-def _users(files: Files) -> dict[int, str]:
+def _read_passwd_users(files: ImageFiles) -> dict[int, str]:
     one = files.find("/etc/passwd")
     found: dict[int, str] = {}
     for line in one.content.decode("utf-8", "replace").splitlines() if one else ():
@@ -148,14 +153,14 @@ def _users(files: Files) -> dict[int, str]:
     return found
 
 
-def _frameworks(files: Files) -> Iterator[tuple[str, str]]:
+def _find_python_frameworks(files: ImageFiles) -> Iterator[tuple[str, str]]:
     for path in files.kept:
         found = _DIST.fullmatch(path)
         if found and found[1].lower() in _FRAMEWORKS:
             yield found[1].lower(), found[2]
 
 
-def _cuda(files: Files, config: Config) -> str | None:
+def _find_cuda_version(files: ImageFiles, config: ImageConfig) -> str | None:
     """Return the CUDA version from NVIDIA's file, the variable of NVIDIA's images, or the library's name."""
     for path, one in sorted(files.kept.items()):
         if re.fullmatch(r"usr/local/cuda[^/]*/version\.json", path):
@@ -168,7 +173,7 @@ def _cuda(files: Files, config: Config) -> str | None:
     return next((found[1] for path in sorted(files.kept) if (found := _CUDART.fullmatch(path))), None)
 
 
-def _rocm(files: Files) -> str | None:
+def _find_rocm_version(files: ImageFiles) -> str | None:
     for path, one in sorted(files.kept.items()):
         if path.endswith("/.info/version"):
             found = re.match(rb"\d+\.\d+", one.content)
@@ -177,10 +182,10 @@ def _rocm(files: Files) -> str | None:
     return None
 
 
-def _after(content: bytes, pattern: str) -> str:
+def _find_version_after_pattern(content: bytes, pattern: str) -> str:
     found = re.search(rf"^{pattern}([0-9]+(?:\.[0-9]+)*)", content.decode("utf-8", "replace"), re.MULTILINE)
     return found[1] if found else ""
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _read_image_config_texts(value: object) -> tuple[str, ...]:
     return tuple(str(one)[:4096] for one in value[:_MOST_TEXTS]) if isinstance(value, list) else ()

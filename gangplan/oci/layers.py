@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import IO
 
 from gangplan.errors import ToolError
-from gangplan.oci.tar import Entry, Read, entries
+from gangplan.oci.tar import ReadContent, TarEntry, iterate_tar_entries
 from gangplan.records import dataclass
 
 #: Largest number of bytes kept of one file; all of dpkg's list of packages, the largest file, fits.
@@ -50,7 +50,7 @@ class File:
 
 
 @dataclass(slots=True)
-class Files:
+class ImageFiles:
     """The kept files of an image as its top layer shows them, by path.
 
     `keys` are SSH keys with their layers, hidden ones too. `outside` are names that lead out of the image,
@@ -68,10 +68,12 @@ class Files:
         what = f"layer {number}"
         most, told = size * _GROWTH + _ALWAYS, (len(self.keys), len(self.outside))
         try:
-            added, gone = self._layer(number, entries(_unpacked(stream, what), most, what), also)
-            if empty := _without_content(added):
+            added, gone = self._layer(
+                number, iterate_tar_entries(_open_layer_archive(stream, what), most, what), also
+            )
+            if empty := _find_empty_link_targets(added):
                 # A hard link's content is at another name, which was not recognised when it passed.
-                again = entries(_unpacked(stream, what), most, what)
+                again = iterate_tar_entries(_open_layer_archive(stream, what), most, what)
                 del self.keys[told[0] :], self.outside[told[1] :]
                 added, gone = self._layer(number, again, also | empty)
         except (EOFError, zlib.error, gzip.BadGzipFile) as bad:
@@ -88,12 +90,12 @@ class Files:
             self._add(path, one)
 
     def _layer(
-        self, number: int, found: Iterator[tuple[Entry, Read]], also: frozenset[str]
+        self, number: int, found: Iterator[tuple[TarEntry, ReadContent]], also: frozenset[str]
     ) -> tuple[dict[str, File], list[tuple[str, bool]]]:
         added: dict[str, File] = {}
         gone: list[tuple[str, bool]] = []
         for entry, read in found:
-            path = _inside(entry.name)
+            path = _normalize_layer_path(entry.name)
             if path is None:
                 self.outside += [entry.name] if len(self.outside) < 10 else []
                 continue
@@ -114,7 +116,7 @@ class Files:
         return added, gone
 
     def _file(
-        self, entry: Entry, path: str, read: Read, also: frozenset[str], added: dict[str, File]
+        self, entry: TarEntry, path: str, read: ReadContent, also: frozenset[str], added: dict[str, File]
     ) -> File | None:
         is_read = path in also or _READ.fullmatch(path) is not None
         if entry.kind == "link" and (is_read or path.count("/") < 3 or _NAMED.fullmatch(path)):
@@ -124,14 +126,14 @@ class Files:
         if entry.kind == "file":
             return File("file", read(MOST_KEPT) if is_read else b"")
         if entry.kind == "hard link":
-            target = _inside(entry.target) or ""
+            target = _normalize_layer_path(entry.target) or ""
             known = added.get(target) or self.kept.get(target)
             return known or File("file", target=target if is_read else "")
         return File("folder") if entry.kind == "folder" and path in also else None
 
     def _add(self, path: str, one: File) -> None:
         if path not in self.kept:
-            self._above.update(_ancestors(path))
+            self._above.update(_list_parent_folders(path))
         self.kept[path] = one
 
     def _remove(self, path: str, is_opaque: bool) -> None:
@@ -142,7 +144,7 @@ class Files:
             name for name in self.kept if name.startswith(below) or (name == path and not is_opaque)
         ]:
             del self.kept[name]
-            self._above.subtract(_ancestors(name))
+            self._above.subtract(_list_parent_folders(name))
         self._above += Counter()  # drop counts of zero
 
     def find(self, path: str) -> File | None:
@@ -156,17 +158,17 @@ class Files:
                 links += 1
                 if links > _LINKS:
                     return None
-                parts = [*_joined(done, one.target), *parts]
+                parts = [*_resolve_link_target(done, one.target), *parts]
                 done = ""
         return self.kept.get(done)
 
 
-def _without_content(added: Mapping[str, File]) -> frozenset[str]:
+def _find_empty_link_targets(added: Mapping[str, File]) -> frozenset[str]:
     """Return the targets of hard links whose content is wanted but was not kept."""
     return frozenset(one.target for one in added.values() if one.kind == "file" and one.target)
 
 
-def _joined(link: str, target: str) -> list[str]:
+def _resolve_link_target(link: str, target: str) -> list[str]:
     """Return the target of a link as parts from the root; the parent of the root is the root."""
     base = [] if target.startswith("/") else link.split("/")[:-1]
     for part in target.split("/"):
@@ -177,18 +179,18 @@ def _joined(link: str, target: str) -> list[str]:
     return base
 
 
-def _inside(name: str) -> str | None:
+def _normalize_layer_path(name: str) -> str | None:
     """Return the path from the root; None for one that leads out of it. Absolute paths are below the root."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     return None if ".." in parts or "\0" in name else "/".join(parts)
 
 
-def _ancestors(path: str) -> list[str]:
+def _list_parent_folders(path: str) -> list[str]:
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _unpacked(stream: IO[bytes], what: str) -> IO[bytes]:
+def _open_layer_archive(stream: IO[bytes], what: str) -> IO[bytes]:
     """Return the archive in a layer, detected by its first bytes, since media types are often wrong."""
     stream.seek(0)
     magic = stream.read(4)

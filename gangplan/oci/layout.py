@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import IO, cast
 
 from gangplan.errors import ToolError, UserError
-from gangplan.oci.manifests import Descriptor, json_object, platforms_of
-from gangplan.oci.names import INDEXES, OCI_INDEX, digest_of
-from gangplan.oci.registry import MOST_MANIFEST, Manifest
-from gangplan.oci.tar import entries
+from gangplan.oci.manifests import Descriptor, parse_json_object, platforms_of
+from gangplan.oci.names import INDEX_TYPES, OCI_INDEX, compute_blob_digest
+from gangplan.oci.registry import MAX_MANIFEST_BYTES, Manifest
+from gangplan.oci.tar import iterate_tar_entries
 from gangplan.records import dataclass
 
 _REF = "org.opencontainers.image.ref.name"
@@ -24,7 +24,7 @@ Open = Callable[[str], IO[bytes] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ImageLayout:
     """An open layout."""
 
     name: str
@@ -35,8 +35,8 @@ class Layout:
 
         Raises UserError if the layout has no such tag.
         """
-        data = self._bytes("index.json", MOST_MANIFEST)
-        body = json_object(data, f"{self.name}: index.json")
+        data = self._bytes("index.json", MAX_MANIFEST_BYTES)
+        body = parse_json_object(data, f"{self.name}: index.json")
         entries = body.get("manifests")
         every = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
         named = [one for one in every if _name_of(one) == tag] if tag else every
@@ -47,19 +47,19 @@ class Layout:
             checked = platforms_of({"manifests": named}, self.name)
             if checked:
                 return self.manifest(checked[0].entry)
-        return Manifest(data, digest_of(data), OCI_INDEX)
+        return Manifest(data, compute_blob_digest(data), OCI_INDEX)
 
     def manifest(self, one: Descriptor) -> Manifest:
         """Return a manifest of the layout, checked against its digest. Raises ToolError."""
-        data = self._bytes(_path(one.digest), min(one.size, MOST_MANIFEST))
-        if digest_of(data) != one.digest:
-            raise ToolError(f"{self.name}: the bytes of {one.digest} have {digest_of(data)}")
-        kind = one.media_type or (INDEXES[0] if b'"manifests"' in data else "")
+        data = self._bytes(_build_blob_path(one.digest), min(one.size, MAX_MANIFEST_BYTES))
+        if compute_blob_digest(data) != one.digest:
+            raise ToolError(f"{self.name}: the bytes of {one.digest} have {compute_blob_digest(data)}")
+        kind = one.media_type or (INDEX_TYPES[0] if b'"manifests"' in data else "")
         return Manifest(data, one.digest, kind)
 
     def blob(self, one: Descriptor) -> IO[bytes]:
         """Return a blob at its start, after checking its digest and size. Raises ToolError."""
-        stream = self.open(_path(one.digest))
+        stream = self.open(_build_blob_path(one.digest))
         if stream is None:
             raise ToolError(f"{self.name} has no {one.digest}")
         hashed, size = hashlib.sha256(), 0
@@ -86,21 +86,21 @@ class Layout:
         return data
 
 
-def open_layout(path: Path, name: str) -> Layout:
+def open_layout(path: Path, name: str) -> ImageLayout:
     """Open the layout in a folder or an uncompressed tar. Raises UserError for anything else."""
     if path.is_dir():
-        return Layout(name, lambda inner: _in_folder(path, inner))
+        return ImageLayout(name, lambda inner: _open_layout_file(path, inner))
     if not path.is_file():
         raise UserError(f"there is no {name}", "Name an OCI layout: a folder, or a tar of one.")
-    places = _places(path, name)
+    places = _find_tar_file_offsets(path, name)
 
     def part(inner: str) -> IO[bytes] | None:
         return cast("IO[bytes]", _Part(path, *places[inner])) if inner in places else None
 
-    return Layout(name, part)
+    return ImageLayout(name, part)
 
 
-def _in_folder(root: Path, inner: str) -> IO[bytes] | None:
+def _open_layout_file(root: Path, inner: str) -> IO[bytes] | None:
     """Open a regular file of the folder; links are not followed, so that nothing outside is read."""
     place = root
     for part in inner.split("/"):
@@ -114,7 +114,7 @@ def _in_folder(root: Path, inner: str) -> IO[bytes] | None:
     return place.open("rb") if stat.S_ISREG(mode) else None
 
 
-def _places(path: Path, name: str) -> dict[str, tuple[int, int]]:
+def _find_tar_file_offsets(path: Path, name: str) -> dict[str, tuple[int, int]]:
     """Return the offset and size of each file in a tar."""
     found = {}
     size = path.stat().st_size
@@ -122,7 +122,7 @@ def _places(path: Path, name: str) -> dict[str, tuple[int, int]]:
         if stream.read(2) == b"\x1f\x8b":
             raise UserError(f"{name} is packed", f"Unpack it first: gunzip {path.name}")
         stream.seek(0)
-        for entry, _ in entries(stream, size, name):
+        for entry, _ in iterate_tar_entries(stream, size, name):
             if entry.kind == "file":
                 found[entry.name.removeprefix("./")] = (stream.tell(), entry.size)
     return found
@@ -159,7 +159,7 @@ class _Part:
         self.close()
 
 
-def _path(digest: str) -> str:
+def _build_blob_path(digest: str) -> str:
     return f"blobs/sha256/{digest.removeprefix('sha256:')}"
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gangplan.errors import ToolError
-from gangplan.oci.names import INDEXES, MANIFESTS, is_digest
-from gangplan.oci.registry import MOST_MANIFEST, Manifest
+from gangplan.oci.names import INDEX_TYPES, MANIFEST_TYPES, is_digest
+from gangplan.oci.registry import MAX_MANIFEST_BYTES, Manifest
 from gangplan.records import dataclass
 
 #: How deep indexes may nest: real ones do not go deeper.
@@ -31,7 +31,7 @@ class Descriptor:
 
 
 @dataclass(frozen=True, slots=True)
-class Platform:
+class ImagePlatform:
     """One entry of an index: its operating system and processor architecture, by Go's names."""
 
     os: str
@@ -44,7 +44,7 @@ class Platform:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundImage:
     """An image for one architecture.
 
     `digest` is that of the reference: of the index, if there is one. `architectures` are those of the index,
@@ -62,35 +62,35 @@ class Found:
 Fetch = Callable[[Descriptor], Manifest]
 
 
-def find(top: Manifest, architecture: str, fetch: Fetch, what: str) -> Found:
+def find_image(top: Manifest, architecture: str, fetch: Fetch, what: str) -> FoundImage:
     """Return the image for an architecture. Raises ToolError if there is no such image, or if it is not an
     image."""
-    body = _object(top, what)
+    body = _parse_manifest_json(top, what)
     names: tuple[str, ...] = ()
     manifest, seen = top, {top.digest}
     for _ in range(_DEEPEST):
         if not is_index(manifest, body):
-            config, layers = _pieces(body, what)
-            return Found(top.digest, names, manifest.digest, config, layers)
+            config, layers = _parse_config_and_layers(body, what)
+            return FoundImage(top.digest, names, manifest.digest, config, layers)
         platforms = platforms_of(body, what)
-        names = names or _names(platforms)
-        entry = _chosen(platforms, architecture, what)
+        names = names or _list_linux_architectures(platforms)
+        entry = _select_platform_manifest(platforms, architecture, what)
         if entry.digest in seen:
             raise ToolError(f"{what}: its index leads back to itself")
         seen.add(entry.digest)
         manifest = fetch(entry)
-        body = _object(manifest, what)
+        body = _parse_manifest_json(manifest, what)
     raise ToolError(f"{what}: its index is nested more than {_DEEPEST} deep")
 
 
 def architectures_of(top: Manifest, what: str) -> tuple[str, ...]:
     """Return the Linux architectures that an index lists; empty for a single image, and if the index names
     none."""
-    body = _object(top, what)
-    return _names(platforms_of(body, what)) if is_index(top, body) else ()
+    body = _parse_manifest_json(top, what)
+    return _list_linux_architectures(platforms_of(body, what)) if is_index(top, body) else ()
 
 
-def _names(platforms: Sequence[Platform]) -> tuple[str, ...]:
+def _list_linux_architectures(platforms: Sequence[ImagePlatform]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(one.architecture for one in platforms if one.os == "linux" and one.architecture)
     )
@@ -104,10 +104,10 @@ def is_index(manifest: Manifest, body: dict[str, Any]) -> bool:
     kind = body.get("mediaType") or manifest.media_type
     if "manifests" in body and "layers" in body:
         raise ToolError(f"{manifest.digest} is both an index and an image: readers would not agree")
-    return kind in INDEXES or ("manifests" in body and kind not in MANIFESTS)
+    return kind in INDEX_TYPES or ("manifests" in body and kind not in MANIFEST_TYPES)
 
 
-def platforms_of(body: dict[str, Any], what: str) -> tuple[Platform, ...]:
+def platforms_of(body: dict[str, Any], what: str) -> tuple[ImagePlatform, ...]:
     """Return the images of an index, without attestations and the like, whose platform is unknown."""
     entries = body.get("manifests")
     if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
@@ -118,12 +118,12 @@ def platforms_of(body: dict[str, Any], what: str) -> tuple[Platform, ...]:
         facts = platform if isinstance(platform, dict) else {}
         os, architecture = str(facts.get("os", "linux")), str(facts.get("architecture", ""))
         if architecture != "unknown":
-            entry = _descriptor(one, MOST_MANIFEST, what)
-            found.append(Platform(os, architecture, str(facts.get("variant", "")), entry))
+            entry = _parse_oci_descriptor(one, MAX_MANIFEST_BYTES, what)
+            found.append(ImagePlatform(os, architecture, str(facts.get("variant", "")), entry))
     return tuple(found)
 
 
-def _chosen(platforms: Sequence[Platform], architecture: str, what: str) -> Descriptor:
+def _select_platform_manifest(platforms: Sequence[ImagePlatform], architecture: str, what: str) -> Descriptor:
     fitting = [one for one in platforms if one.os == "linux" and one.architecture == architecture]
     if not fitting and len(platforms) == 1 and not platforms[0].architecture:
         fitting = list(platforms)  # the index of a layout need not name a platform
@@ -133,17 +133,17 @@ def _chosen(platforms: Sequence[Platform], architecture: str, what: str) -> Desc
     return fitting[0].entry
 
 
-def _pieces(body: dict[str, Any], what: str) -> tuple[Descriptor, tuple[Descriptor, ...]]:
+def _parse_config_and_layers(body: dict[str, Any], what: str) -> tuple[Descriptor, tuple[Descriptor, ...]]:
     layers = body.get("layers")
     if not isinstance(body.get("config"), dict) or not isinstance(layers, list):
         raise ToolError(f"{what} is no image: it has no configuration and layers")
     if len(layers) > _MOST_ENTRIES:
         raise ToolError(f"{what} has {len(layers)} layers")
-    config = _descriptor(body["config"], MOST_CONFIG, what)
-    return config, tuple(_descriptor(one, MOST_LAYER, what) for one in layers)
+    config = _parse_oci_descriptor(body["config"], MOST_CONFIG, what)
+    return config, tuple(_parse_oci_descriptor(one, MOST_LAYER, what) for one in layers)
 
 
-def _descriptor(value: Any, most: int, what: str) -> Descriptor:
+def _parse_oci_descriptor(value: Any, most: int, what: str) -> Descriptor:
     facts = value if isinstance(value, dict) else {}
     digest, size = facts.get("digest"), facts.get("size")
     if not isinstance(digest, str) or not is_digest(digest):
@@ -153,11 +153,11 @@ def _descriptor(value: Any, most: int, what: str) -> Descriptor:
     return Descriptor(digest, size, str(facts.get("mediaType", "")))
 
 
-def _object(manifest: Manifest, what: str) -> dict[str, Any]:
-    return json_object(manifest.data, f"{what}: manifest {manifest.digest}")
+def _parse_manifest_json(manifest: Manifest, what: str) -> dict[str, Any]:
+    return parse_json_object(manifest.data, f"{what}: manifest {manifest.digest}")
 
 
-def json_object(data: bytes, what: str) -> dict[str, Any]:
+def parse_json_object(data: bytes, what: str) -> dict[str, Any]:
     """Parse bytes as a JSON object. Raises ToolError for anything else."""
     try:
         value = json.loads(data)

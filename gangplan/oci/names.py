@@ -12,10 +12,10 @@ OCI_INDEX = "application/vnd.oci.image.index.v1+json"
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
-INDEXES = (OCI_INDEX, DOCKER_LIST)
-MANIFESTS = (OCI_MANIFEST, DOCKER_MANIFEST)
+INDEX_TYPES = (OCI_INDEX, DOCKER_LIST)
+MANIFEST_TYPES = (OCI_MANIFEST, DOCKER_MANIFEST)
 # Docker's first format, signed inside; registries still keep it for images from before 2016.
-SCHEMA_1 = "application/vnd.docker.distribution.manifest.v1"
+SCHEMA_1_MANIFEST = "application/vnd.docker.distribution.manifest.v1"
 
 _REFERENCE = re.compile(
     r"(?P<host>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?)"
@@ -55,7 +55,7 @@ def parse_reference(text: str) -> Reference:
     return Reference(match["host"], match["path"], match["tag"], match["digest"])
 
 
-def digest_of(data: bytes) -> str:
+def compute_blob_digest(data: bytes) -> str:
     """Return the digest of bytes, as manifests write it."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 

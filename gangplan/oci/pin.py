@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gangplan.errors import ToolError, UserError
-from gangplan.findings import Finding, Fix
-from gangplan.oci.manifests import Descriptor, architectures_of, find, json_object
+from gangplan.findings import FieldPath, Finding, Fix
+from gangplan.oci.manifests import Descriptor, architectures_of, find_image, parse_json_object
 from gangplan.oci.names import Reference, parse_reference
-from gangplan.oci.registry import Manifest, MissingError, Registry
+from gangplan.oci.registry import ImageMissingError, Manifest, RegistryClient
 from gangplan.records import dataclass
-from gangplan.resolve.image import mirrored
+from gangplan.resolve.image import apply_mirrors
 from gangplan.rules.images import (
     IMAGE_ARCHITECTURES,
     IMAGE_DIGEST_GONE,
@@ -19,13 +19,13 @@ from gangplan.rules.images import (
     IMAGE_TAG_MOVED,
     IMAGE_TAG_NONE,
 )
-from gangplan.source import Document, Path
+from gangplan.source import Document
 from gangplan.spec.catalog import Image
 from gangplan.spec.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class PinnedImages:
     """The result of looking up images: changes of the catalog, findings, and images whose registry gave no
     answer.
 
@@ -38,13 +38,13 @@ class Pinned:
     replaced: Mapping[str, tuple[str, ...]]
 
 
-def pin(
+def pin_catalog_images(
     images: Mapping[str, Image],
     document: Document,
     clusters: Mapping[str, Cluster],
-    registry: Registry,
+    registry: RegistryClient,
     via: str | None = None,
-) -> Pinned:
+) -> PinnedImages:
     """Look up every image: its tag at its source, and its digest wherever one of the clusters pulls it.
 
     With `via`, tags are looked up where that cluster pulls them, for users who can reach only its mirrors.
@@ -63,14 +63,14 @@ def pin(
         findings += found
         fixes += [one.fix for one in found if one.fix is not None]
         places = {one.where for one in found if one.fix is not None}
-        stated = [(("digest",), image.digest), *_own(image)]
+        stated = [(("digest",), image.digest), *_list_cluster_digests(image)]
         replaced[name] = tuple(
             digest for path, digest in stated if document.where(("images", name, *path)) in places
         )
-    return Pinned(tuple(fixes), tuple(findings), tuple(failed), replaced)
+    return PinnedImages(tuple(fixes), tuple(findings), tuple(failed), replaced)
 
 
-def _own(image: Image) -> list[tuple[Path, str]]:
+def _list_cluster_digests(image: Image) -> list[tuple[FieldPath, str]]:
     """Return the digests that clusters state for themselves, with their paths in the image."""
     return [(("clusters", name, "digest"), one.digest) for name, one in image.clusters.items() if one.digest]
 
@@ -82,7 +82,7 @@ class _Asked:
     name: str
     image: Image
     document: Document
-    registry: Registry
+    registry: RegistryClient
 
     def all(self, clusters: Mapping[str, Cluster], via: str | None) -> Iterator[Finding]:
         """Yield findings about its tag, then about the repositories that clusters pull it from."""
@@ -104,7 +104,7 @@ class _Asked:
         own = self.image.clusters.get(cluster)
         place = self._pulled(cluster, spec)
         if own is not None and own.digest:
-            path: Path = ("images", self.name, "clusters", cluster, "digest")
+            path: FieldPath = ("images", self.name, "clusters", cluster, "digest")
             if self.image.tag is None:
                 yield from self._present(place, own.digest, path)
             else:
@@ -112,7 +112,7 @@ class _Asked:
         elif place != asked and digest:
             try:
                 self._ask(place, None, digest)
-            except MissingError:
+            except ImageMissingError:
                 where = self.document.where(("images", self.name, "digest"))
                 message = f"cluster {cluster} pulls image '{self.name}' from {place}, which has no {digest}"
                 yield Finding(
@@ -121,14 +121,14 @@ class _Asked:
 
     def _pulled(self, cluster: str, spec: Cluster) -> str:
         own = self.image.clusters.get(cluster)
-        return own.repository if own and own.repository else mirrored(self.image.repository, spec)
+        return own.repository if own and own.repository else apply_mirrors(self.image.repository, spec)
 
-    def _tag(self, repository: str, stated: str, path: Path) -> tuple[list[Finding], str]:
+    def _tag(self, repository: str, stated: str, path: FieldPath) -> tuple[list[Finding], str]:
         """Return findings about a tag and the digest that it has; the catalog's digest if there is no such
         tag."""
         try:
             manifest = self._ask(repository, self.image.tag, None)
-        except MissingError:
+        except ImageMissingError:
             where = self.document.where(("images", self.name, "tag"))
             message = f"image '{self.name}': {repository} has no tag {self.image.tag}"
             return [Finding(IMAGE_TAG_GONE, where, message, "Correct the tag, or push the image.")], stated
@@ -144,10 +144,10 @@ class _Asked:
         where = self.document.where(path)
         return [*found, Finding(IMAGE_TAG_MOVED, where, message, help, fix=fix)], manifest.digest
 
-    def _present(self, repository: str, digest: str, path: Path) -> Iterator[Finding]:
+    def _present(self, repository: str, digest: str, path: FieldPath) -> Iterator[Finding]:
         try:
             yield from self._architectures(repository, self._ask(repository, None, digest))
-        except MissingError:
+        except ImageMissingError:
             where = self.document.where(path)
             message = f"image '{self.name}': {repository} has no {digest}"
             yield Finding(IMAGE_DIGEST_GONE, where, message, "Correct the digest, or push the image again.")
@@ -162,7 +162,7 @@ class _Asked:
         missing = [one for one in self.image.architectures if one not in has]
         if missing:
             stated = "architectures" in self.image.model_fields_set
-            path: Path = ("images", self.name, "architectures") if stated else ("images", self.name)
+            path: FieldPath = ("images", self.name, "architectures") if stated else ("images", self.name)
             where = self.document.where(path, key=not stated)
             message = (
                 f"image '{self.name}' is to be for {' and '.join(missing)}, and {what} has {', '.join(has)}"
@@ -176,11 +176,11 @@ class _Asked:
         def fetch(one: Descriptor) -> Manifest:
             return self.registry.manifest(Reference(reference.host, reference.path, None, one.digest))
 
-        found = find(manifest, self.image.architectures[0], fetch, what)
+        found = find_image(manifest, self.image.architectures[0], fetch, what)
         if found.architectures:
             return found.architectures
         config = self.registry.blob(reference, found.config.digest, found.config.size)
-        return (str(json_object(config, what).get("architecture", "")),)
+        return (str(parse_json_object(config, what).get("architecture", "")),)
 
     def _ask(self, repository: str, tag: str | None, digest: str | None) -> Manifest:
         try:
@@ -190,7 +190,7 @@ class _Asked:
         return self.registry.manifest(Reference(place.host, place.path, tag, digest))
 
 
-def chosen(names: Sequence[str], images: Mapping[str, Image], nearest: str) -> dict[str, Image]:
+def choose_images(names: Sequence[str], images: Mapping[str, Image], nearest: str) -> dict[str, Image]:
     """Return the named images, or all. Raises UserError with `nearest` for a name that the catalog lacks."""
     unknown = next((name for name in names if name not in images), None)
     if unknown is not None:

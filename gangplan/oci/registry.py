@@ -11,18 +11,18 @@ from dataclasses import field
 from typing import IO
 
 from gangplan.errors import ToolError
-from gangplan.oci.auth import authorization
-from gangplan.oci.credentials import Credentials, credentials_for
-from gangplan.oci.http import Answer, Sleep, request, scheme_of
-from gangplan.oci.names import INDEXES, MANIFESTS, SCHEMA_1, Reference, is_digest
+from gangplan.oci.auth import answer_challenge
+from gangplan.oci.credentials import Credentials, find_credentials
+from gangplan.oci.http import HttpAnswer, Sleep, scheme_of, send_request
+from gangplan.oci.names import INDEX_TYPES, MANIFEST_TYPES, SCHEMA_1_MANIFEST, Reference, is_digest
 from gangplan.records import dataclass
 
 #: Largest manifest in bytes: registries accept no larger ones (4 MiB, Distribution's limit).
-MOST_MANIFEST = 4 << 20
-_ACCEPT = ", ".join((*INDEXES, *MANIFESTS))
+MAX_MANIFEST_BYTES = 4 << 20
+_ACCEPT = ", ".join((*INDEX_TYPES, *MANIFEST_TYPES))
 
 
-class MissingError(ToolError):
+class ImageMissingError(ToolError):
     """The registry has no such image: its repository, tag or digest is unknown there."""
 
 
@@ -36,7 +36,7 @@ class Manifest:
 
 
 @dataclass(slots=True)
-class Registry:
+class RegistryClient:
     """All registries that a command asks. Tokens are kept per repository while the command runs."""
 
     environment: Mapping[str, str]
@@ -52,14 +52,14 @@ class Registry:
         """
         self._ping(reference)
         wanted = reference.digest or reference.tag or "latest"
-        answer = self._get(reference, f"manifests/{wanted}", MOST_MANIFEST, {"Accept": _ACCEPT})
+        answer = self._get(reference, f"manifests/{wanted}", MAX_MANIFEST_BYTES, {"Accept": _ACCEPT})
         if answer.status == 404:
-            raise MissingError(
+            raise ImageMissingError(
                 f"{reference.host} has no {reference}", "Check the name, and whether it was pushed."
             )
-        _judge(reference, answer)
+        _check_registry_answer(reference, answer)
         media_type = answer.headers.get("content-type", "").partition(";")[0].strip()
-        if media_type.startswith(SCHEMA_1):
+        if media_type.startswith(SCHEMA_1_MANIFEST):
             raise ToolError(
                 f"{reference} has a manifest of Docker's first format", "Build and push it again."
             )
@@ -79,8 +79,8 @@ class Registry:
         """
         answer = self._get(reference, f"blobs/{digest}", size, {}, into)
         if answer.status == 404:
-            raise MissingError(f"{reference.repository} has no blob {digest}", "Push the image again.")
-        _judge(reference, answer)
+            raise ImageMissingError(f"{reference.repository} has no blob {digest}", "Push the image again.")
+        _check_registry_answer(reference, answer)
         if answer.digest != digest:
             raise ToolError(
                 f"{reference.host} gives other bytes for blob {digest}: they have {answer.digest}"
@@ -91,7 +91,7 @@ class Registry:
         """Check once per host that it is a registry, whose API begins at /v2/. Raises ToolError."""
         if reference.host in self._pinged:
             return
-        answer = request(
+        answer = send_request(
             f"{scheme_of(reference.host)}://{reference.host}/v2/", most=1 << 20, sleep=self.sleep
         )
         if answer.status == 400 and b"HTTPS server" in answer.body:
@@ -110,16 +110,18 @@ class Registry:
         most: int,
         headers: Mapping[str, str],
         into: IO[bytes] | None = None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         url = f"{scheme_of(reference.host)}://{reference.host}/v2/{reference.path}/{what}"
         key = (reference.host, reference.path)
         for is_last in (False, True):
             own = {"Authorization": self._tokens[key]} if key in self._tokens else {}
-            answer = request(url, {**headers, **own}, most=most, into=into, sleep=self.sleep)
+            answer = send_request(url, {**headers, **own}, most=most, into=into, sleep=self.sleep)
             challenge = answer.headers.get("www-authenticate", "")
             if answer.status != 401 or is_last or not challenge:
                 return answer
-            said = authorization(reference.host, reference.path, challenge, self._who(reference), self.sleep)
+            said = answer_challenge(
+                reference.host, reference.path, challenge, self._who(reference), self.sleep
+            )
             if said is None:
                 return answer
             self._tokens[key] = said
@@ -128,11 +130,11 @@ class Registry:
     def _who(self, reference: Reference) -> Credentials | None:
         name = reference.repository
         if name not in self._known:
-            self._known[name] = credentials_for(name, self.environment)
+            self._known[name] = find_credentials(name, self.environment)
         return self._known[name]
 
 
-def _judge(reference: Reference, answer: Answer) -> None:
+def _check_registry_answer(reference: Reference, answer: HttpAnswer) -> None:
     if answer.status == 200:
         return
     if answer.status in (401, 403):

@@ -22,7 +22,7 @@ _KINDS = {"0": "file", "\0": "file", "7": "file", "1": "hard link", "2": "link",
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TarEntry:
     """One entry: its name as written, its kind, its size in bytes, and the target of a link."""
 
     name: str
@@ -32,10 +32,10 @@ class Entry:
 
 
 # Reads the content of the current entry, at most so many bytes.
-Read = Callable[[int], bytes]
+ReadContent = Callable[[int], bytes]
 
 
-def entries(stream: IO[bytes], most: int, what: str) -> Iterator[tuple[Entry, Read]]:
+def iterate_tar_entries(stream: IO[bytes], most: int, what: str) -> Iterator[tuple[TarEntry, ReadContent]]:
     """Yield every entry with a function that reads its content, to be called before the next entry.
 
     Raises ToolError for what is not an archive, and for one with more than `most` bytes.
@@ -48,25 +48,25 @@ def entries(stream: IO[bytes], most: int, what: str) -> Iterator[tuple[Entry, Re
             return  # the end, or a block of zeros, after which nothing counts
         if not _is_sound(header):
             raise ToolError(f"{what} is damaged: a header has the wrong checksum")
-        kind, size = chr(header[156]), _number(header[124:136], what)
+        kind, size = chr(header[156]), _parse_tar_number(header[124:136], what)
         if kind in "xLKg":
             if size > _MOST_HEADER:
                 raise ToolError(f"{what} has a header of {size} bytes")
             data = source.take(size)
             source.skip(-size % _BLOCK)
             if kind == "x":
-                extra |= _pax(data, what)
+                extra |= _parse_pax_header(data, what)
             elif kind in "LK":
-                extra["path" if kind == "L" else "linkpath"] = _text(data.partition(b"\0")[0])
+                extra["path" if kind == "L" else "linkpath"] = _decode_tar_text(data.partition(b"\0")[0])
             continue
         if "size" in extra:
             size = int(extra["size"]) if re.fullmatch(r"[0-9]{1,15}", extra["size"]) else 0
         size = size if _KINDS.get(kind, "file") == "file" else 0
-        entry = Entry(
-            extra.get("path") or _name(header),
+        entry = TarEntry(
+            extra.get("path") or _read_tar_entry_name(header),
             _KINDS.get(kind, "other"),
             size,
-            extra.get("linkpath") or _text(header[157:257].partition(b"\0")[0]),
+            extra.get("linkpath") or _decode_tar_text(header[157:257].partition(b"\0")[0]),
         )
         extra = {}
         before = source.taken
@@ -112,7 +112,7 @@ def _is_sound(header: bytes) -> bool:
     return sum(header) - sum(header[148:156]) + 8 * 32 == int(stated, 8)
 
 
-def _number(field: bytes, what: str) -> int:
+def _parse_tar_number(field: bytes, what: str) -> int:
     if field[0] & 0x80:  # GNU's binary form
         value = int.from_bytes(field[1:], "big")
         return value if field[0] == 0x80 and value < 1 << 60 else 0
@@ -122,13 +122,13 @@ def _number(field: bytes, what: str) -> int:
     return int(text, 8)
 
 
-def _name(header: bytes) -> str:
+def _read_tar_entry_name(header: bytes) -> str:
     name = header[:100].partition(b"\0")[0]
     prefix = header[345:500].partition(b"\0")[0] if header[257:262] == b"ustar" else b""
-    return _text(prefix + b"/" + name if prefix and header[263:265] == b"00" else name)
+    return _decode_tar_text(prefix + b"/" + name if prefix and header[263:265] == b"00" else name)
 
 
-def _pax(data: bytes, what: str) -> dict[str, str]:
+def _parse_pax_header(data: bytes, what: str) -> dict[str, str]:
     """Parse the records of a pax header: LENGTH KEY=VALUE, one after the other."""
     found, place = {}, 0
     while place < len(data) and data[place : place + 1] != b"\0":
@@ -137,10 +137,10 @@ def _pax(data: bytes, what: str) -> dict[str, str]:
             raise ToolError(f"{what} is damaged: a pax header cannot be read")
         record = data[place + len(length) + 1 : place + int(length)]
         key, _, value = record.rstrip(b"\n").partition(b"=")
-        found[_text(key)] = _text(value)
+        found[_decode_tar_text(key)] = _decode_tar_text(value)
         place += int(length)
     return {key: found[key] for key in ("path", "linkpath", "size") if key in found}
 
 
-def _text(data: bytes) -> str:
+def _decode_tar_text(data: bytes) -> str:
     return data.decode("utf-8", "replace")

@@ -10,20 +10,20 @@ from typing import Any, Protocol
 
 from gangplan.component import Component
 from gangplan.component.operations import BUILD_MARK
-from gangplan.component.target import DIGITS, with_digits
+from gangplan.component.target import TARGET_HASH_DIGITS, replace_run_hash
 from gangplan.errors import ToolError, UserError
 from gangplan.findings import Location
 from gangplan.objects import Body, dump_all, ref_of
 from gangplan.overlay.shape import (
-    Tree,
-    filled,
-    in_order_of,
-    representative,
-    shape_of,
-    slotted,
-    tree_of,
+    PointerTree,
+    build_pointer_tree,
+    build_representative,
+    fill_slots,
+    insert_slots,
+    order_keys_like,
+    split_shape,
 )
-from gangplan.plan.names import PLACEHOLDER
+from gangplan.plan.names import HASH_PLACEHOLDER
 from gangplan.records import dataclass
 from gangplan.source import load_blocks
 from gangplan.tools.kustomize import KustomizeEngine, OverlayError, require_engine
@@ -65,10 +65,10 @@ class OverlayBuilder:
     hits: list[tuple[int, ...]] = field(default_factory=list)
     _engine: KustomizeEngine | None = None
     _by_shape: dict[Any, Any] = field(default_factory=dict)
-    _tree: Tree = field(init=False)
+    _tree: PointerTree = field(init=False)
 
     def __post_init__(self) -> None:
-        self._tree = tree_of(path for patch in self.component.patches for path in patch.paths)
+        self._tree = build_pointer_tree(path for patch in self.component.patches for path in patch.paths)
 
     def build(self, bodies: Sequence[Body]) -> list[Body]:
         """Build objects, in order.
@@ -90,13 +90,13 @@ class OverlayBuilder:
             if self._needs_values(body):
                 direct.append(index)
             else:
-                by_shape[index] = shape_of(body, self._tree)
+                by_shape[index] = split_shape(body, self._tree)
         self._learn(bodies, by_shape)
         for index, (key, parts) in by_shape.items():
-            built[index] = filled(self._by_shape[key], parts)
-        chosen = [_with_digits(bodies[index]) for index in direct]
+            built[index] = fill_slots(self._by_shape[key], parts)
+        chosen = [_replace_hash_with_digits(bodies[index]) for index in direct]
         for index, outcome in zip(direct, self._run(chosen), strict=True):
-            built[index] = _without_digits(outcome)
+            built[index] = _restore_hash_placeholder(outcome)
         return built
 
     def _check_replaced(self, body: Body, hits: list[int]) -> None:
@@ -108,7 +108,9 @@ class OverlayBuilder:
         for patch in (self.component.patches[number] for number in hits):
             added += patch.added
             for path in patch.replaced:
-                if not any(_brings(one, path) for one in added) and not points_at(body, path):
+                if not any(_may_create_patched_path(one, path) for one in added) and not points_at(
+                    body, path
+                ):
                     raise PatchError(
                         f"the patch replaces {path}, which {ref_of(body).kind} objects do not have",
                         "Use op: add, or correct the path.",
@@ -132,11 +134,11 @@ class OverlayBuilder:
         new = {key: bodies[index] for index, (key, _) in wanted.items() if key not in self._by_shape}
         if self.shapes is not None:
             kept = {key: outcome for key in new if (outcome := self.shapes.get(key)) is not None}
-            self._by_shape.update((key, slotted(outcome)) for key, outcome in kept.items())
+            self._by_shape.update((key, insert_slots(outcome)) for key, outcome in kept.items())
             new = {key: body for key, body in new.items() if key not in kept}
-        chosen = [representative(body, self._tree, number) for number, body in enumerate(new.values())]
+        chosen = [build_representative(body, self._tree, number) for number, body in enumerate(new.values())]
         made = dict(zip(new, self._run(chosen), strict=True))
-        self._by_shape.update((key, slotted(outcome)) for key, outcome in made.items())
+        self._by_shape.update((key, insert_slots(outcome)) for key, outcome in made.items())
         if made and self.shapes is not None:
             self.shapes.add(made)
 
@@ -150,7 +152,7 @@ class OverlayBuilder:
         """Run one kustomize build; an annotation, removed afterwards, identifies each object."""
         if self._engine is None:
             self._engine = require_engine()
-        marked = [_marked(body, index) for index, body in enumerate(bodies)]
+        marked = [_add_build_mark(body, index) for index, body in enumerate(bodies)]
         with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
             self._write(Path(folder), marked)
             try:
@@ -158,7 +160,7 @@ class OverlayBuilder:
             except OverlayError as refused:
                 cause = refused.cause.removeprefix("component: ").replace('\\"', "'")
                 raise self._refused(cause) from refused
-        return _answer(self._engine, text, bodies)
+        return _parse_kustomize_output(self._engine, text, bodies)
 
     def _refused(self, cause: str) -> PatchError:
         """Return kustomize's complaint, at the patch whose path it names."""
@@ -184,7 +186,7 @@ class OverlayBuilder:
         )
 
 
-def _answer(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Body]:
+def _parse_kustomize_output(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Body]:
     """Return what kustomize built from each object, in order.
 
     Raises ToolError if the output does not match these objects.
@@ -193,8 +195,8 @@ def _answer(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Bo
     outcomes: dict[int, Body] = {}
     try:
         for body in load_blocks(text.decode()):
-            index, outcome = _unmarked(body)
-            outcomes[index] = in_order_of(bodies[index], outcome)
+            index, outcome = _remove_build_mark(body)
+            outcomes[index] = order_keys_like(bodies[index], outcome)
     except (ValueError, LookupError, TypeError, AttributeError):
         raise ToolError(f"{engine.label} printed something else than what it was given", help) from None
     if len(outcomes) != len(bodies) or not text.endswith(b"\n"):
@@ -202,38 +204,38 @@ def _answer(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Bo
     return [outcomes[index] for index in range(len(bodies))]
 
 
-def _brings(added: str, path: str) -> bool:
+def _may_create_patched_path(added: str, path: str) -> bool:
     """Return whether an `add` may have created a path: at or around it, or as an entry at a list's end."""
     if added.endswith("/-") and path.startswith(added[:-1]):
         return path[len(added) - 1 :].split("/")[0].isdigit()
     return f"{path}/".startswith(f"{added}/")
 
 
-def _with_digits(body: Body) -> Body:
+def _replace_hash_with_digits(body: Body) -> Body:
     """Return the object under the name that targets see."""
     meta = dict(body["metadata"])
-    meta["name"] = with_digits(meta["name"])
+    meta["name"] = replace_run_hash(meta["name"])
     return {**body, "metadata": meta}
 
 
-def _without_digits(value: Any) -> Any:
+def _restore_hash_placeholder(value: Any) -> Any:
     """Restore the placeholder of the run's name in what was built, also where a patch copied the name."""
     if isinstance(value, dict):
-        return {key: _without_digits(item) for key, item in value.items()}
+        return {key: _restore_hash_placeholder(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_without_digits(item) for item in value]
-    is_name = isinstance(value, str) and value.endswith(f"-{DIGITS}")
-    return f"{value[: -len(DIGITS)]}{PLACEHOLDER}" if is_name else value
+        return [_restore_hash_placeholder(item) for item in value]
+    is_name = isinstance(value, str) and value.endswith(f"-{TARGET_HASH_DIGITS}")
+    return f"{value[: -len(TARGET_HASH_DIGITS)]}{HASH_PLACEHOLDER}" if is_name else value
 
 
-def _marked(body: Body, index: int) -> Body:
+def _add_build_mark(body: Body, index: int) -> Body:
     """Return the object with its index in an annotation, so that equal names in one build do not clash."""
     meta = dict(body["metadata"])
     meta["annotations"] = {**meta.get("annotations", {}), BUILD_MARK: f"i{index}"}
     return {**body, "metadata": meta}
 
 
-def _unmarked(body: Body) -> tuple[int, Body]:
+def _remove_build_mark(body: Body) -> tuple[int, Body]:
     annotations = body["metadata"]["annotations"]
     index = int(annotations.pop(BUILD_MARK)[1:])
     if not annotations:

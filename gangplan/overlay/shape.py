@@ -21,7 +21,7 @@ from gangplan.objects import Body
 from gangplan.records import dataclass
 
 # The steps of all paths of a component's patches, as a tree. None means that everything below is visible.
-Tree = dict[str, "Tree"]
+PointerTree = dict[str, "PointerTree"]
 
 _PLACEHOLDER = re.compile(r"gp[0-9]+x([0-9]+)x0gp")
 # Keys whose values decide what kustomize does with an object.
@@ -35,9 +35,9 @@ class _Slot:
     index: int
 
 
-def tree_of(pointers: Iterable[str]) -> Tree:
+def build_pointer_tree(pointers: Iterable[str]) -> PointerTree:
     """Return the JSON pointers of patches as a tree. `spec` itself is always a mapping in it."""
-    tree: Tree = {"spec": {"": {}}}
+    tree: PointerTree = {"spec": {"": {}}}
     for pointer in pointers:
         inner = tree
         for step in pointer.split("/")[1:]:
@@ -45,18 +45,23 @@ def tree_of(pointers: Iterable[str]) -> Tree:
     return tree
 
 
-def shape_of(body: Body, tree: Tree) -> tuple[Any, list[Any]]:
+def split_shape(body: Body, tree: PointerTree) -> tuple[Any, list[Any]]:
     """Return a hashable key of the shape, and the parts that are not in it, in order."""
     parts: list[Any] = []
     return tuple(
         [
-            (name, value if name in _LITERAL else _key(value, _below(tree, name, body), parts))
+            (
+                name,
+                value
+                if name in _LITERAL
+                else _build_shape_key(value, _select_field_subtree(tree, name, body), parts),
+            )
             for name, value in body.items()
         ]
     ), parts
 
 
-def _below(tree: Tree, name: str, body: Body) -> Tree | None:
+def _select_field_subtree(tree: PointerTree, name: str, body: Body) -> PointerTree | None:
     """Return the tree below a top-level field; only `spec` is limited, as kustomize reads all the others.
 
     kustomize itself looks at names, labels and references. In a CronJob it looks for references in the pod's
@@ -65,82 +70,101 @@ def _below(tree: Tree, name: str, body: Body) -> Tree | None:
     return tree["spec"] if name == "spec" and body["kind"] != "CronJob" else None
 
 
-def _key(value: Any, tree: Tree | None, parts: list[Any]) -> Any:
+def _build_shape_key(value: Any, tree: PointerTree | None, parts: list[Any]) -> Any:
     if tree is None or tree:
         if isinstance(value, dict):
-            return tuple([(name, _key(item, _step(tree, name), parts)) for name, item in value.items()])
+            return tuple(
+                [
+                    (name, _build_shape_key(item, _descend_pointer_tree(tree, name), parts))
+                    for name, item in value.items()
+                ]
+            )
         if isinstance(value, list):
-            return ("[", *[_key(item, _step(tree, str(at)), parts) for at, item in enumerate(value)])
+            return (
+                "[",
+                *[
+                    _build_shape_key(item, _descend_pointer_tree(tree, str(at)), parts)
+                    for at, item in enumerate(value)
+                ],
+            )
     parts.append(value)
     return None
 
 
-def _step(tree: Tree | None, step: str) -> Tree | None:
+def _descend_pointer_tree(tree: PointerTree | None, step: str) -> PointerTree | None:
     return None if tree is None else tree.get(step, {})
 
 
-def representative(body: Body, tree: Tree, number: int) -> Body:
+def build_representative(body: Body, tree: PointerTree, number: int) -> Body:
     """Return the object with a placeholder for each part; the number keeps names in one build distinct.
 
     Even a numeric value becomes text: kustomize's JSON patches do not look at types.
     """
     placeholders = (f"gp{number}x{index}x0gp" for index in count())
     return {
-        name: value if name in _LITERAL else _placed(value, _below(tree, name, body), placeholders)
+        name: value
+        if name in _LITERAL
+        else _insert_shape_placeholders(value, _select_field_subtree(tree, name, body), placeholders)
         for name, value in body.items()
     }
 
 
-def _placed(value: Any, tree: Tree | None, placeholders: Iterator[str]) -> Any:
+def _insert_shape_placeholders(value: Any, tree: PointerTree | None, placeholders: Iterator[str]) -> Any:
     if tree is None or tree:
         if isinstance(value, dict):
-            return {name: _placed(item, _step(tree, name), placeholders) for name, item in value.items()}
+            return {
+                name: _insert_shape_placeholders(item, _descend_pointer_tree(tree, name), placeholders)
+                for name, item in value.items()
+            }
         if isinstance(value, list):
-            return [_placed(item, _step(tree, str(at)), placeholders) for at, item in enumerate(value)]
+            return [
+                _insert_shape_placeholders(item, _descend_pointer_tree(tree, str(at)), placeholders)
+                for at, item in enumerate(value)
+            ]
     return next(placeholders)
 
 
-def slotted(value: Any) -> Any:
+def insert_slots(value: Any) -> Any:
     """Return a built representative with slots for its placeholders, ready to be filled."""
     if isinstance(value, dict):
-        return {name: slotted(item) for name, item in value.items()}
+        return {name: insert_slots(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [slotted(item) for item in value]
+        return [insert_slots(item) for item in value]
     match = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
     return _Slot(int(match[1])) if match else value
 
 
-def filled(value: Any, parts: list[Any]) -> Any:
+def fill_slots(value: Any, parts: list[Any]) -> Any:
     """Fill the slots of a representative with the parts of one object."""
     kind = type(value)
     if kind is _Slot:
         return parts[value.index]
     if kind is dict:
-        return {name: filled(item, parts) for name, item in value.items()}
+        return {name: fill_slots(item, parts) for name, item in value.items()}
     if kind is list:
-        return [filled(item, parts) for item in value]
+        return [fill_slots(item, parts) for item in value]
     return value
 
 
-def in_order_of(model: Any, built: Any) -> Any:
+def order_keys_like(model: Any, built: Any) -> Any:
     """Return a built value with its keys in the order of `model`; keys added by a patch come last, sorted."""
     if isinstance(built, dict):
         known = model if isinstance(model, dict) else {}
         names = [name for name in known if name in built] + sorted(
             name for name in built if name not in known
         )
-        return {name: in_order_of(known.get(name), built[name]) for name in names}
+        return {name: order_keys_like(known.get(name), built[name]) for name in names}
     if isinstance(built, list):
         models = model if isinstance(model, list) else []
         aligned = models if len(models) == len(built) else []
         return [
-            in_order_of(_counterpart(item, models, aligned[index : index + 1]), item)
+            order_keys_like(_find_matching_list_entry(item, models, aligned[index : index + 1]), item)
             for index, item in enumerate(built)
         ]
     return built
 
 
-def _counterpart(item: Any, models: list[Any], same_place: list[Any]) -> Any:
+def _find_matching_list_entry(item: Any, models: list[Any], same_place: list[Any]) -> Any:
     """Return the model of a list entry that a patch may have moved or changed.
 
     It is an equal entry, else the one of the same name, else the one at the same index.

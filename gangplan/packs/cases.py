@@ -19,7 +19,7 @@ from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_CASE
 from gangplan.source import Document, load_file
 from gangplan.spec.base import Strict
-from gangplan.spec.load import parse
+from gangplan.spec.load import parse_document
 
 NAME = re.compile(r"(?P<policy>[a-z0-9][-a-z0-9]*)\.(?P<case>[-a-zA-Z0-9_]+)\.(?P<verdict>allow|deny)\.yaml")
 
@@ -56,7 +56,7 @@ class PolicyCase:
         return Location(self.document.file, 1, 1)
 
 
-def cases_in(folder: Path, shown: str) -> tuple[list[PolicyCase], list[Finding]]:
+def read_policy_cases(folder: Path, shown: str) -> tuple[list[PolicyCase], list[Finding]]:
     """Read the cases of a folder, sorted by name; `shown` is the folder's name in findings."""
     found: list[PolicyCase] = []
     findings: list[Finding] = []
@@ -73,7 +73,7 @@ def cases_in(folder: Path, shown: str) -> tuple[list[PolicyCase], list[Finding]]
         findings += wrong
         if document is None:
             continue
-        file, wrong = parse(CaseFile, document)
+        file, wrong = parse_document(CaseFile, document)
         findings += wrong
         if file is None or wrong:
             continue

@@ -10,18 +10,18 @@ from typing import Literal, get_args
 from gangplan.records import dataclass
 from gangplan.spec.job import Regime
 
-Kind = Literal["text", "number", "truth", "list"]
+ParameterKind = Literal["text", "number", "truth", "list"]
 
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
     """The kind and the meaning of a fact."""
 
-    kind: Kind
+    kind: ParameterKind
     meaning: str
 
 
-FACTS: dict[str, FactPage] = {
+PACK_FACTS: dict[str, FactPage] = {
     "cluster": FactPage("text", "The cluster's name."),
     "region": FactPage("text", "`region` of the cluster."),
     "location": FactPage("text", "`location`: on-prem or cloud."),

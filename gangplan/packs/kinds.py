@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.packs.facts import FACTS, Kind
-from gangplan.packs.model import FactParam, Value
+from gangplan.packs.facts import PACK_FACTS, ParameterKind
+from gangplan.packs.model import FactParam, ParameterValue
 
-WORDS: dict[Kind, str] = {
+WORDS: dict[ParameterKind, str] = {
     "text": "a string",
     "number": "a number",
     "truth": "true or false",
@@ -17,10 +17,10 @@ WORDS: dict[Kind, str] = {
 MOST = 2**63 - 1
 
 
-def kind_of(default: Value) -> Kind:
+def kind_of(default: ParameterValue) -> ParameterKind:
     """Return the kind of a parameter with this default; an unknown fact is a text."""
     if isinstance(default, FactParam):
-        return FACTS[default.fact].kind if default.fact in FACTS else "text"
+        return PACK_FACTS[default.fact].kind if default.fact in PACK_FACTS else "text"
     if isinstance(default, bool):
         return "truth"
     if isinstance(default, (int, float)):
@@ -28,11 +28,11 @@ def kind_of(default: Value) -> Kind:
     return "list" if isinstance(default, tuple) else "text"
 
 
-def misfit(value: Any, default: Value) -> str:
+def explain_wrong_kind(value: Any, default: ParameterValue) -> str:
     """Return what a value should be instead, in words; empty when it fits."""
     kind = kind_of(default)
     if isinstance(value, FactParam):
-        fits = value.fact not in FACTS or FACTS[value.fact].kind == kind
+        fits = value.fact not in PACK_FACTS or PACK_FACTS[value.fact].kind == kind
         return "" if fits else f"{WORDS[kind]}, as the fact '{value.fact}' is not"
     if kind_of(value) != kind:
         return WORDS[kind]
@@ -41,7 +41,7 @@ def misfit(value: Any, default: Value) -> str:
     return f"at most {MOST}" if isinstance(value, int) and abs(value) > MOST else ""
 
 
-def example(default: Value) -> str:
+def format_example_value(default: ParameterValue) -> str:
     """Return a value that would fit, as written in YAML."""
     if isinstance(default, FactParam):
         return {"text": "prod", "number": "90", "truth": "true", "list": "[a, b]"}[kind_of(default)]

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gangplan.spec.base import ReadBy, Strict, helpful
-from gangplan.spec.params import SCHEMA, param
+from gangplan.spec.base import ReadBy, Strict, build_helpful_error
+from gangplan.spec.params import PARAM_SCHEMA, parse_param
 
 Action = Literal["Deny", "Warn", "Audit"]
 
@@ -22,23 +22,25 @@ class Label(Strict):
     label: str = Field(description="The label's name.", examples=["hipaa"])
 
 
-def _value(value: Any) -> Any:
+def _parse_pack_parameter(value: Any) -> Any:
     if isinstance(value, dict):
         name = value.get("fact")
         if set(value) != {"fact"} or not isinstance(name, str):
-            raise helpful("param", "a fact is written as {fact: NAME}", "For example {fact: region}.")
+            raise build_helpful_error(
+                "param", "a fact is written as {fact: NAME}", "For example {fact: region}."
+            )
         return FactParam(fact=name)
-    return param(value)
+    return parse_param(value)
 
 
-Value = Annotated[
+ParameterValue = Annotated[
     str | int | float | bool | tuple[str, ...] | FactParam,
     ReadBy(
-        _value,
-        {"anyOf": [*SCHEMA["anyOf"], {"type": "object", "properties": {"fact": {"type": "string"}}}]},
+        _parse_pack_parameter,
+        {"anyOf": [*PARAM_SCHEMA["anyOf"], {"type": "object", "properties": {"fact": {"type": "string"}}}]},
     ),
 ]
-Params = dict[str, Value]
+Params = dict[str, ParameterValue]
 
 
 class PackPolicy(Strict):

@@ -9,18 +9,18 @@ from pathlib import Path
 from gangplan import policies as shipped
 from gangplan.findings import Finding
 from gangplan.packs.read import (
-    POLICIES,
+    POLICIES_FOLDER,
     PackFolder,
     PolicySource,
-    body_of,
-    own_files,
-    own_names,
+    list_own_packs,
+    list_own_policy_files,
+    read_document_body,
     read_pack,
-    shipped_pack,
+    read_shipped_pack,
 )
 from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_INVALID
-from gangplan.source import Document, load_several
+from gangplan.source import Document, load_all_documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,40 +38,40 @@ class OwnPolicies:
     @property
     def names(self) -> list[str]:
         """The packs that the workspace can name, sorted."""
-        return sorted({*shipped.PACKS, *self.own})
+        return sorted({*shipped.BUILTIN_PACKS, *self.own})
 
     def find(self, name: str) -> tuple[PackFolder | None, Sequence[Finding]]:
         """Return a pack by name and its findings; (None, ()) for an unknown name."""
-        return shipped_pack(name) if name in shipped.PACKS else self.own.get(name, (None, ()))
+        return read_shipped_pack(name) if name in shipped.BUILTIN_PACKS else self.own.get(name, (None, ()))
 
 
 def load_policies(root: Path) -> OwnPolicies:
     """Read everything in policies/ but the waivers."""
-    own = {name: read_pack(root / POLICIES / name) for name in own_names(root)}
+    own = {name: read_pack(root / POLICIES_FOLDER / name) for name in list_own_packs(root)}
     sources: list[PolicySource] = []
     findings: list[Finding] = []
-    for path in own_files(root):
-        read, wrong = _objects(path.read_bytes(), f"{POLICIES}/{path.name}")
+    for path in list_own_policy_files(root):
+        read, wrong = _load_policy_objects(path.read_bytes(), f"{POLICIES_FOLDER}/{path.name}")
         sources += read
         findings += wrong
     return OwnPolicies(own, tuple(sources), tuple(findings))
 
 
-def _objects(data: bytes, name: str) -> tuple[list[PolicySource], list[Finding]]:
+def _load_policy_objects(data: bytes, name: str) -> tuple[list[PolicySource], list[Finding]]:
     """Return the objects of one file, and findings about it."""
-    documents, findings = load_several(data, name)
+    documents, findings = load_all_documents(data, name)
     sources: list[PolicySource] = []
     for document in documents:
-        shapeless = _shapeless(document)
+        shapeless = _check_object_shape(document)
         findings = [*findings, *shapeless]
         if not shapeless:
-            sources.append(PolicySource(body_of(document), document, name))
+            sources.append(PolicySource(read_document_body(document), document, name))
     return sources, findings
 
 
-def _shapeless(document: Document) -> list[Finding]:
+def _check_object_shape(document: Document) -> list[Finding]:
     """Return a finding if a document is not a Kubernetes object."""
-    body = body_of(document)
+    body = read_document_body(document)
     metadata = body.get("metadata")
     path: tuple[str, ...] = ()
     missing = [name for name in ("apiVersion", "kind") if not isinstance(body.get(name), str)]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from gangplan.findings import Location
 from gangplan.model.job import Job
 from gangplan.model.run_facts import RunFacts
-from gangplan.pipeline.worker import Expanded, PlannedRun
+from gangplan.pipeline.worker import PlannedRun, TaskResult
 from gangplan.records import dataclass
 from gangplan.validate.kueue.contention import RunDemand
 
@@ -22,7 +22,7 @@ _OWN = frozenset({"name", "command", "env", "spec_hash", "trial"})
 
 
 @dataclass(slots=True)
-class Kept:
+class FirstTrials:
     """The first trial of a sweep on each cluster, with which the others share what they have in common.
 
     `is_brief`: the command needs neither texts nor the source files of runs.
@@ -33,7 +33,7 @@ class Kept:
     facts: dict[str, RunFacts] = field(default_factory=dict)
     demands: dict[str, tuple[str, str, Location, RunDemand]] = field(default_factory=dict)
 
-    def share(self, part: Expanded) -> None:
+    def share(self, part: TaskResult) -> None:
         """Let the runs of a trial share what they can."""
         part.facts = [like(one, self.facts.setdefault(one.cluster, one)) for one in part.facts]
         part.demands = [like(one, self.demands.setdefault(one[0], one)) for one in part.demands]
@@ -58,7 +58,9 @@ def _is_alike(run: PlannedRun, first: PlannedRun) -> bool:
     if run.verdict is not first.verdict or run.unit.layout is not first.unit.layout:
         return False
     mine, its = run.unit.job, first.unit.job
-    return all(getattr(mine, name) is getattr(its, name) for name in _names(Job) if name not in _OWN)
+    return all(
+        getattr(mine, name) is getattr(its, name) for name in _list_dataclass_fields(Job) if name not in _OWN
+    )
 
 
 def like(one: T, first: T) -> T:
@@ -72,12 +74,15 @@ def like(one: T, first: T) -> T:
     if type(mine) is tuple:
         mine = (*map(like, mine, its), *mine[len(its) :])
     elif is_dataclass(one):
-        parts = {name: like(getattr(mine, name), getattr(its, name)) for name in _names(mine.__class__)}
+        parts = {
+            name: like(getattr(mine, name), getattr(its, name))
+            for name in _list_dataclass_fields(mine.__class__)
+        }
         mine = replace(mine, **parts)
     shared: T = mine
     return shared
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _list_dataclass_fields(kind: type) -> tuple[str, ...]:
     return tuple(one.name for one in fields(kind))

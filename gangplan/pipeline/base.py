@@ -6,24 +6,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from gangplan.emit.header import MARK
-from gangplan.findings import Finding, Location
-from gangplan.objects import Body, Path, walk
+from gangplan.emit.header import RENDERED_MARK
+from gangplan.findings import FieldPath, Finding, Location
+from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rules.lifecycle import BASE_UNREADABLE
 from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_STARTED
 from gangplan.source import ManifestError, load_objects
-from gangplan.tools.git import files_at
-from gangplan.validate.problems import dotted
-from gangplan.validate.run_hours import Key
-from gangplan.validate.transition import transition
+from gangplan.tools.git import read_files_at
+from gangplan.validate.problems import format_path
+from gangplan.validate.run_hours import ObjectKey
+from gangplan.validate.transition import check_transition
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import RENDERED, Workspace
 
 # path in the tree -> text
-Tree = Mapping[str, str]
+TextsByPath = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ObjectPlace:
     path: str
     index: int
     source: str
-    changed: tuple[Path, ...] = ()
+    changed: tuple[FieldPath, ...] = ()
 
     @property
     def home(self) -> Location:
@@ -45,16 +45,16 @@ class ObjectPlace:
 
 
 # Objects by kind, namespace and name, each with its place.
-Objects = dict[Key, tuple[Body, ObjectPlace]]
+Objects = dict[ObjectKey, tuple[Body, ObjectPlace]]
 
 
 # A finding, at the start of its file, and the object that it is about; None if that is gone.
-AboutObject = tuple[Finding, ObjectPlace | None]
+ObjectFinding = tuple[Finding, ObjectPlace | None]
 
 
-def findings_since(
-    workspace: Workspace, revision: str, today: Tree, covers: Iterable[str] = ()
-) -> list[AboutObject]:
+def check_changes_since(
+    workspace: Workspace, revision: str, today: TextsByPath, covers: Iterable[str] = ()
+) -> list[ObjectFinding]:
     """Return the findings between rendered/ at a revision and the current tree, cluster by cluster.
 
     Each is at the top of the file that made the object, or of its rendered file if that is gone. `covers`
@@ -62,7 +62,7 @@ def findings_since(
     """
     before = {
         path: data.decode("utf-8", "replace")
-        for path, data in files_at(workspace.root, revision, RENDERED).items()
+        for path, data in read_files_at(workspace.root, revision, RENDERED).items()
         if path.endswith(".yaml")
     }
     names = list(covers) or sorted({path.partition("/")[0] for path in (*before, *today)})
@@ -70,11 +70,13 @@ def findings_since(
         problem
         for name in names
         if name in workspace.clusters
-        for problem in _cluster(workspace, name, revision, _of(name, before), _of(name, today))
+        for problem in _check_cluster_transition(
+            workspace, name, revision, _select_cluster_files(name, before), _select_cluster_files(name, today)
+        )
     ]
 
 
-def tree_of(folder: FilePath) -> dict[str, str]:
+def read_rendered_texts(folder: FilePath) -> dict[str, str]:
     """Return the text of every rendered file below a folder, by path."""
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
@@ -82,31 +84,33 @@ def tree_of(folder: FilePath) -> dict[str, str]:
     }
 
 
-def _of(cluster: str, tree: Tree) -> Tree:
+def _select_cluster_files(cluster: str, tree: TextsByPath) -> TextsByPath:
     return {path: text for path, text in tree.items() if path.startswith(f"{cluster}/")}
 
 
-def once(findings: Iterable[Finding]) -> list[Finding]:
+def merge_equal_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Merge findings that differ only in their object; the message of the first counts the others."""
     found: dict[tuple[str, Location, str], list[Finding]] = {}
     for one in findings:
         found.setdefault((one.rule, one.where, one.message), []).append(one)
-    return [_counted(first, len(rest)) for first, *rest in found.values()]
+    return [_add_object_count(first, len(rest)) for first, *rest in found.values()]
 
 
-def _counted(finding: Finding, more: int) -> Finding:
+def _add_object_count(finding: Finding, more: int) -> Finding:
     if not more:
         return finding
     return replace(finding, message=f"{finding.message} and {more} more object{'' if more == 1 else 's'}")
 
 
-def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after: Tree) -> list[AboutObject]:
+def _check_cluster_transition(
+    workspace: Workspace, name: str, revision: str, before: TextsByPath, after: TextsByPath
+) -> list[ObjectFinding]:
     if before == after:
         return []
-    problems: list[AboutObject] = []
-    old, new = (_objects(tree, workspace, problems) for tree in (before, after))
+    problems: list[ObjectFinding] = []
+    old, new = (_load_tree_objects(tree, workspace, problems) for tree in (before, after))
     versions = versions_of(resolve_platform(workspace.clusters[name]))
-    steps = transition([body for body, _ in old.values()], [body for body, _ in new.values()], versions)
+    steps = check_transition([body for body, _ in old.values()], [body for body, _ in new.values()], versions)
     unread = {finding.where.file for finding, _ in problems}
     for step in steps:
         kind, namespace, object_name = step.key
@@ -121,19 +125,21 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
             f"{problem.message} (since {revision}, cluster {name})",
             problem.help,
             about if problem.severity is Severity.ERROR else "",
-            dotted(problem.path),
+            format_path(problem.path),
             clusters=(name,),
             level=problem.level,
         )
-        problems.append((finding, _spot(step.key, problem.path, old, new)))
+        problems.append((finding, _find_current_object_place(step.key, problem.path, old, new)))
     return problems
 
 
-def _spot(key: Key, path: Path, old: Objects, new: Objects) -> ObjectPlace | None:
+def _find_current_object_place(
+    key: ObjectKey, path: FieldPath, old: Objects, new: Objects
+) -> ObjectPlace | None:
     """Return where an object is now, with the fields that differ, or the name of the object that replaced
     it."""
     if key in new:
-        changed = _changed(old[key][0], new[key][0], path) if key in old else (path,)
+        changed = _find_changed_fields(old[key][0], new[key][0], path) if key in old else (path,)
         return replace(new[key][1], changed=changed)
     file = old[key][1].path
     heirs = [
@@ -142,21 +148,22 @@ def _spot(key: Key, path: Path, old: Objects, new: Objects) -> ObjectPlace | Non
     return replace(heirs[0], changed=(("metadata", "name"),)) if heirs else None
 
 
-def _changed(old: Body, new: Body, path: Path) -> tuple[Path, ...]:
+def _find_changed_fields(old: Body, new: Body, path: FieldPath) -> tuple[FieldPath, ...]:
     """Return the fields at or below a path that differ, those that still exist first."""
     one, other = (
-        {field: value for field, value in walk(body) if field[: len(path)] == path} for body in (old, new)
+        {field: value for field, value in walk_leaves(body) if field[: len(path)] == path}
+        for body in (old, new)
     )
     here = [field for field, value in other.items() if one.get(field) != value]
     return (*here, *(field for field in one if field not in other))
 
 
-def _objects(tree: Tree, workspace: Workspace, problems: list[AboutObject]) -> Objects:
+def _load_tree_objects(tree: TextsByPath, workspace: Workspace, problems: list[ObjectFinding]) -> Objects:
     """Return the objects of a tree, each with its place; add a finding for each file that cannot be read."""
     found: Objects = {}
     for path, text in tree.items():
         first = text.partition("\n")[0]
-        source = first.removeprefix(MARK) if first.startswith(MARK) else ""
+        source = first.removeprefix(RENDERED_MARK) if first.startswith(RENDERED_MARK) else ""
         is_there = bool(source) and (workspace.root / source).is_file()
         try:
             bodies = load_objects(text)

@@ -7,25 +7,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from functools import partial
 
-from gangplan.component import Component, Undone
-from gangplan.component.undo import Key
-from gangplan.findings import Finding, Location, Waived
-from gangplan.objects import Body, Path, walk
+from gangplan.component import Component, OperationStates
+from gangplan.component.undo import ProblemKey
+from gangplan.findings import FieldPath, Finding, Location, Waived
+from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
-from gangplan.rules.model import Echo
+from gangplan.rules.model import Deduplication
 from gangplan.validate.problems import Problem
 from gangplan.validate.proofs import PROOFS, may_read
 from gangplan.validate.world import BuiltRun, World
 from gangplan.workspace import OVERLAYS
 
 
-def key_of(index: int, problem: Problem) -> Key:
+def problem_key_of(index: int, problem: Problem) -> ProblemKey:
     """Return the key of a problem: object, rule and path."""
     return (index, problem.rule), problem.path
 
 
 @dataclass(slots=True)
-class Trial:
+class ProvenRun:
     """A run in which a proof found something, on a cluster whose component may patch it or the cluster's
     objects.
 
@@ -38,13 +38,13 @@ class Trial:
     run: BuiltRun
     component: Component
     plain: Callable[[], World] | None = None
-    _own: set[Key] | None = None
-    _bare: set[Key] | None = None
-    _undone: Undone | None = None
-    _standing: Undone | None = None
+    _own: set[ProblemKey] | None = None
+    _bare: set[ProblemKey] | None = None
+    _undone: OperationStates | None = None
+    _standing: OperationStates | None = None
     _near: list[int] = field(default_factory=list)
 
-    def is_of_patch(self, key: Key) -> bool:
+    def is_of_patch(self, key: ProblemKey) -> bool:
         """Return whether the objects of the run as generated do not have the problem."""
         if not self.component.patches or self.run.bodies == self.run.generated:
             return False
@@ -52,7 +52,7 @@ class Trial:
             self._own = set(self._keys(self.world, self.run.generated))
         return key not in self._own
 
-    def is_of_cluster(self, key: Key) -> bool:
+    def is_of_cluster(self, key: ProblemKey) -> bool:
         """Return whether the generated objects do not have the problem in an unpatched world.
 
         Call `is_of_patch` first.
@@ -63,7 +63,7 @@ class Trial:
             self._bare = set(self._keys(plain, self.run.generated))
         return key not in self._bare
 
-    def culprit(self, key: Key) -> tuple[Body, Path, Location] | None:
+    def culprit(self, key: ProblemKey) -> tuple[Body, FieldPath, Location] | None:
         """Return the cluster object whose patch causes the problem, the field, and the operation; None
         without one."""
         standing, plain = self.world.standing, self.plain().standing if self.plain else ()
@@ -77,43 +77,45 @@ class Trial:
                 and may_read(self.proof, built, home)
             ]
             near = [plain[index] for index in self._near]
-            self._standing = Undone(self.component, near, self._keys_of_standing)
+            self._standing = OperationStates(self.component, near, self._keys_of_standing)
         undone = self._standing
         if (number := undone.cause(key)) is None:
             return None
         before, after = undone.states[number : number + 2]
         index = next(at for at, body in enumerate(after) if body is not before[at])
-        path = _changed(before[index], after[index])
+        path = _find_first_changed_field(before[index], after[index])
         return standing[self._near[index]], path, undone.place(number, index, path)
 
-    def patched_place(self, key: Key) -> Location:
+    def patched_place(self, key: ProblemKey) -> Location:
         """Return the operation on the run's own objects without which the problem would not be there."""
         if self._undone is None:
-            self._undone = Undone(self.component, self.run.generated, partial(self._keys, self.world))
+            self._undone = OperationStates(
+                self.component, self.run.generated, partial(self._keys, self.world)
+            )
         return self._undone.blamed(key, self.run.bodies[key[0][0]])
 
-    def _keys_of_standing(self, near: Sequence[Body]) -> list[Key]:
+    def _keys_of_standing(self, near: Sequence[Body]) -> list[ProblemKey]:
         standing = list(self.world.standing)
         for index, body in zip(self._near, near, strict=True):
             standing[index] = body
         return self._keys(replace(self.world, standing=tuple(standing)), self.run.generated)
 
-    def _keys(self, world: World, bodies: Sequence[Body]) -> list[Key]:
+    def _keys(self, world: World, bodies: Sequence[Body]) -> list[ProblemKey]:
         """Return the keys of what the proof finds in the objects."""
         run = BuiltRun(self.run.unit, tuple(bodies))
-        return [key_of(index, problem) for index, problem in PROOFS[self.proof](world, run)]
+        return [problem_key_of(index, problem) for index, problem in PROOFS[self.proof](world, run)]
 
 
-def _changed(before: Body, built: Body) -> Path:
+def _find_first_changed_field(before: Body, built: Body) -> FieldPath:
     """Return the first field that an operation changed, added or removed."""
-    old, new = dict(walk(before)), dict(walk(built))
+    old, new = dict(walk_leaves(before)), dict(walk_leaves(built))
     for path, value in new.items():
         if path not in old or old[path] != value:
             return path
     return next((path for path in old if path not in new), ())
 
 
-def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
+def drop_repeated_causes(findings: Iterable[Finding]) -> list[Finding]:
     """Drop findings that repeat a cause: keep one for each patched object and for each fact of a cluster's
     file.
 
@@ -121,26 +123,26 @@ def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
     several runs suffer from one object (named without its namespace, see checks.prove_run), the first is
     kept.
     """
-    every = _promises_once(_facts_once(findings))
-    blamed = {finding.where for finding in every if finding.rule.echo is Echo.CAUSE}
+    every = _merge_repeated_patch_findings(_drop_repeated_policy_findings(findings))
+    blamed = {finding.where for finding in every if finding.rule.echo is Deduplication.CAUSE}
     first: dict[tuple[str, Location, str], Finding] = {}
-    of_runs = (finding for finding in every if finding.rule.echo is Echo.RUN)
+    of_runs = (finding for finding in every if finding.rule.echo is Deduplication.RUN)
     for finding in sorted(of_runs, key=lambda one: one.sort_key):
         first.setdefault((finding.rule, finding.where, finding.object_ref), finding)
     return [
         one
         for one in every
-        if one.rule.echo is not Echo.RUN
+        if one.rule.echo is not Deduplication.RUN
         or (one.where not in blamed and (not _is_of_cluster(one) or _is_first(one, first)))
     ]
 
 
-def _facts_once(findings: Iterable[Finding]) -> list[Finding]:
+def _drop_repeated_policy_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Drop what policies report in the same words for several runs where the cluster's file is the cause."""
     found: list[Finding] = []
     told: set[tuple[str, Location, str, Waived | None]] = set()
     findings = list(findings)
-    if not any(one.rule.is_policy or one.rule.echo is Echo.PATCH for one in findings):
+    if not any(one.rule.is_policy or one.rule.echo is Deduplication.PATCH for one in findings):
         return findings  # nothing can repeat, so the order may stay
     for one in sorted(findings, key=lambda one: one.sort_key):
         if one.where.file.endswith("/cluster.yaml") and one.rule.is_policy:
@@ -152,14 +154,14 @@ def _facts_once(findings: Iterable[Finding]) -> list[Finding]:
     return found
 
 
-def _promises_once(findings: Sequence[Finding]) -> list[Finding]:
+def _merge_repeated_patch_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Report what one operation of a patch does to many runs once, at the first run, with the number of
     others."""
     first: dict[tuple[str, Location, str], int] = {}
     runs: dict[int, set[str]] = {}
     found: list[Finding] = []
     for one in findings:
-        if one.rule.echo is Echo.PATCH and one.where.file.startswith(f"{OVERLAYS}/"):
+        if one.rule.echo is Deduplication.PATCH and one.where.file.startswith(f"{OVERLAYS}/"):
             at = first.setdefault((one.rule, one.where, one.path), len(found))
             runs.setdefault(at, set()).add(one.object_ref)
             if at < len(found):

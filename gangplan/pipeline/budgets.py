@@ -13,11 +13,11 @@ from dataclasses import field
 from decimal import Decimal
 from functools import cache
 
-from gangplan.findings import Finding, Location, about
-from gangplan.model.months import Month, cost_of, every_month, starts_in
+from gangplan.findings import Finding, Location, assign_cluster
+from gangplan.model.months import Month, compute_schedule_cost, count_starts, list_budget_months
 from gangplan.model.run_facts import RunFacts
 from gangplan.model.starts import NoZonesError
-from gangplan.pipeline.scope import Scope
+from gangplan.pipeline.scope import WorkScope
 from gangplan.records import dataclass
 from gangplan.rules.budgets import BUDGET_EXCEEDED, BUDGET_NEARLY
 from gangplan.rules.model import Severity
@@ -25,21 +25,21 @@ from gangplan.spec.prices import Budget
 from gangplan.waivers import Subject, excuse
 from gangplan.workspace import RENDERED, Workspace
 
-ZERO = Decimal(0)
+NO_COST = Decimal(0)
 # How many of the most expensive specs a message names.
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class TeamSpending:
     """What active runs cost at most in the `month` in which they cost the most: by spec, and together."""
 
     month: Month
-    total: Decimal = ZERO
+    total: Decimal = NO_COST
     by_spec: Mapping[str, Decimal] = field(default_factory=dict)
 
 
-def budgets_of(workspace: Workspace) -> dict[tuple[str, str], Budget]:
+def find_priced_budgets(workspace: Workspace) -> dict[tuple[str, str], Budget]:
     """Return the budgets that can be compared with prices, by team and cluster."""
     return {
         (team, cluster): queue.monthly_budget
@@ -49,19 +49,19 @@ def budgets_of(workspace: Workspace) -> dict[tuple[str, str], Budget]:
     }
 
 
-def covered(cluster: str, budget: Budget) -> tuple[str, ...]:
+def list_budget_clusters(cluster: str, budget: Budget) -> tuple[str, ...]:
     """Return the clusters whose costs count for a budget: the one whose file has it first."""
     return tuple(dict.fromkeys((cluster, *budget.clusters)))
 
 
-def runs_under(
+def select_budget_runs(
     runs: Mapping[tuple[str, str], Sequence[RunFacts]], team: str, cluster: str, budget: Budget
 ) -> list[RunFacts]:
     """Return the runs that count for a budget; `runs` are by team and cluster."""
-    return [run for one in covered(cluster, budget) for run in runs.get((team, one), ())]
+    return [run for one in list_budget_clusters(cluster, budget) for run in runs.get((team, one), ())]
 
 
-def spending_of(runs: Iterable[RunFacts], month: Month | None = None) -> Spending:
+def compute_spending(runs: Iterable[RunFacts], month: Month | None = None) -> TeamSpending:
     """Return the spending of a team in a month, by default the busiest one; runs without a price do not
     count.
 
@@ -75,31 +75,33 @@ def spending_of(runs: Iterable[RunFacts], month: Month | None = None) -> Spendin
         if one.repeats and _is_known(one.repeats):
             again.append(one)
         else:
-            once[one.source] = once.get(one.source, ZERO) + Decimal(one.cost)
-    months = (month,) if month else every_month() if again else every_month()[:1]
-    sums = {month: sum((_in(one, month) for one in again), ZERO) for month in months}
+            once[one.source] = once.get(one.source, NO_COST) + Decimal(one.cost)
+    months = (month,) if month else list_budget_months() if again else list_budget_months()[:1]
+    sums = {month: sum((_compute_monthly_run_cost(one, month) for one in again), NO_COST) for month in months}
     busiest = max(months, key=lambda month: (sums[month], -month.begin))
     for one in again:
-        once[one.source] = once.get(one.source, ZERO) + _in(one, busiest)
-    return Spending(busiest, sum(once.values(), ZERO), once)
+        once[one.source] = once.get(one.source, NO_COST) + _compute_monthly_run_cost(one, busiest)
+    return TeamSpending(busiest, sum(once.values(), NO_COST), once)
 
 
-def _in(one: RunFacts, month: Month) -> Decimal:
+def _compute_monthly_run_cost(one: RunFacts, month: Month) -> Decimal:
     expression, _, zone = one.repeats.rpartition(" ")
-    return cost_of(Decimal(one.cost), starts_in(expression, zone, month), one.seconds, month.seconds)
+    return compute_schedule_cost(
+        Decimal(one.cost), count_starts(expression, zone, month), one.seconds, month.seconds
+    )
 
 
 @cache
 def _is_known(repeats: str) -> bool:
     expression, _, zone = repeats.rpartition(" ")
     try:
-        starts_in(expression, zone, every_month()[0])
+        count_starts(expression, zone, list_budget_months()[0])
     except (KeyError, NoZonesError):  # reported by schedule-zone
         return False
     return True
 
 
-def by_team(facts: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
+def group_runs_by_team(facts: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
     """Group runs by team and cluster."""
     found: dict[tuple[str, str], list[RunFacts]] = {}
     for one in facts:
@@ -107,9 +109,9 @@ def by_team(facts: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
     return found
 
 
-def budget_findings(
+def check_team_budgets(
     workspace: Workspace,
-    scope: Scope,
+    scope: WorkScope,
     facts: Iterable[RunFacts],
     places: Mapping[tuple[str, str, str], Location],
     there: Collection[str] | None = None,
@@ -120,27 +122,29 @@ def budget_findings(
     in `rendered/`) are added before new ones, and cheaper ones before others. `places` are those of jobs, by
     cluster, namespace and name.
     """
-    runs = by_team(facts)
+    runs = group_runs_by_team(facts)
     lines = {where.file: where for _, where in sorted(places.items(), reverse=True)}
     found = []
-    for (team, cluster), budget in budgets_of(workspace).items():
-        own, names = runs_under(runs, team, cluster, budget), covered(cluster, budget)
+    for (team, cluster), budget in find_priced_budgets(workspace).items():
+        own, names = select_budget_runs(runs, team, cluster, budget), list_budget_clusters(cluster, budget)
         if not own or not all(map(scope.has_whole, names)):
             continue
-        known = _rendered(workspace, own) if there is None else there
-        finding = _finding(workspace.clusters[cluster].spec.currency, budget, own, lines, known, names)
+        known = _find_rendered_specs(workspace, own) if there is None else there
+        finding = _check_team_budget(
+            workspace.clusters[cluster].spec.currency, budget, own, lines, known, names
+        )
         if finding is not None:
             job = min(one.job for one in own if one.source == finding.where.file)
             excused = excuse([finding], workspace.waivers, Subject(cluster, team, job))
-            found += about(cluster, excused)
+            found += assign_cluster(cluster, excused)
     return found
 
 
-def _rendered(workspace: Workspace, runs: Iterable[RunFacts]) -> set[str]:
+def _find_rendered_specs(workspace: Workspace, runs: Iterable[RunFacts]) -> set[str]:
     return {one.source for one in runs if (workspace.root / RENDERED / one.path).exists()}
 
 
-def _finding(
+def _check_team_budget(
     currency: str,
     budget: Budget,
     runs: Sequence[RunFacts],
@@ -148,18 +152,19 @@ def _finding(
     there: Collection[str],
     clusters: Sequence[str],
 ) -> Finding | None:
-    spent = spending_of(runs)
+    spent = compute_spending(runs)
     is_over = spent.total > budget.amount
     nearly = budget.amount * budget.warn_at / 100
     if not is_over and (spent.total < nearly or not spent.total):
         return None
-    blamed = _blamed(spent, there, budget.amount if is_over else nearly, is_over)
+    blamed = _find_spec_over_budget(spent, there, budget.amount if is_over else nearly, is_over)
     mine = spent.by_spec[blamed]
     month, more = spent.month, "more" if is_over else "less"
     message = (
         f"active runs of {runs[0].team} on {' and '.join(clusters)} can cost {spent.total} {currency}"
         f" in a month such as {month}, {abs(spent.total - budget.amount):f} {more} than its budget of"
-        f" {budget.amount:f}; {mine} of it for this spec; the most expensive: {_largest(spent)}"
+        f" {budget.amount:f}; {mine} of it for this spec; the most expensive:"
+        f" {_describe_costliest_specs(spent)}"
     )
     help = (
         "Shorten timeout, take fewer GPUs, start less often, retire runs that are over (gangplan retire),"
@@ -170,16 +175,16 @@ def _finding(
     return Finding(rule, lines.get(blamed, Location(blamed)), message, help, level=level)
 
 
-def _largest(spent: Spending) -> str:
+def _describe_costliest_specs(spent: TeamSpending) -> str:
     """Return the most expensive specs by file, a sweep as a whole: `nlp/filings 300.00, nlp/rates 96.64`."""
     most = sorted(spent.by_spec.items(), key=lambda one: (-one[1], one[0]))[:_NAMED]
     return ", ".join(f"{file.removeprefix('specs/').removesuffix('.yaml')} {cost}" for file, cost in most)
 
 
-def _blamed(spent: Spending, there: Collection[str], line: Decimal, is_over: bool) -> str:
+def _find_spec_over_budget(spent: TeamSpending, there: Collection[str], line: Decimal, is_over: bool) -> str:
     """Return the spec with which the sum passes a line, or reaches it unless `is_over`."""
     order = sorted(spent.by_spec, key=lambda file: (file not in there, spent.by_spec[file], file))
-    total = ZERO
+    total = NO_COST
     for file in order:
         total += spent.by_spec[file]
         if total > line or (total == line and not is_over):

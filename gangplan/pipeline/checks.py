@@ -5,36 +5,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gangplan.component import Component, Undone
-from gangplan.component.undo import Key
-from gangplan.findings import Finding, Location
-from gangplan.model.amounts import bare, say
+from gangplan.component import Component, OperationStates
+from gangplan.component.undo import ProblemKey
+from gangplan.findings import FieldPath, Finding, Location
+from gangplan.model.amounts import format_amount, format_with_unit
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
-from gangplan.objects import Body, Path, ref_of
+from gangplan.objects import Body, ref_of
 from gangplan.overlay import OverlayBuilder
-from gangplan.pipeline.blame import Trial, key_of
-from gangplan.plan.names import PLACEHOLDER
-from gangplan.resolve.counted import counted_amounts
-from gangplan.resolve.shares import capacity
+from gangplan.pipeline.blame import ProvenRun, problem_key_of
+from gangplan.plan.names import HASH_PLACEHOLDER
+from gangplan.resolve.counted import convert_to_counted_amounts
+from gangplan.resolve.shares import compute_pool_capacity
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT, RUNS_BLOCK_RUNS
-from gangplan.rules.model import NOTE, Echo
+from gangplan.rules.model import NOTE, Deduplication
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
-from gangplan.trace import Tracer, trace_field, tracer_of
-from gangplan.validate.agreement import judge_standing
-from gangplan.validate.collisions import deadlocks, preempted
+from gangplan.trace import Tracer, trace_job_field, tracer_of
+from gangplan.validate.agreement import judge_cluster_objects
+from gangplan.validate.collisions import find_deadlocks, find_preempted_runs
 from gangplan.validate.gate import judge_built
-from gangplan.validate.kueue.contention import HELP as CHECKPOINT_HELP
+from gangplan.validate.kueue.contention import CHECKPOINT_HELP as CHECKPOINT_HELP
 from gangplan.validate.kueue.contention import RunDemand
-from gangplan.validate.problems import Problem, dotted
-from gangplan.validate.promise.scripts import altered
+from gangplan.validate.problems import Problem, format_path
+from gangplan.validate.promise.scripts import find_altered_scripts
 from gangplan.validate.proofs import prove
 from gangplan.validate.versions import versions_of
-from gangplan.validate.world import BuiltRun, World, node_group
+from gangplan.validate.world import BuiltRun, World, build_node_group
 
 
-def check_standing(
+def check_cluster_objects(
     spec: Cluster,
     site: Site,
     built: list[Body],
@@ -48,20 +48,22 @@ def check_standing(
     `levels` are the Pod Security levels that the cluster's file states, by namespace.
     """
     offered = {
-        flavor.name: counted_amounts(capacity(spec.node_pools[flavor.pool]), site.manager)
+        flavor.name: convert_to_counted_amounts(
+            compute_pool_capacity(spec.node_pools[flavor.pool]), site.manager
+        )
         for flavor in site.flavors
     }
 
     def judge(bodies: Sequence[Body]) -> list[list[Problem]]:
-        return judge_standing(bodies, None if spec.overcommit else offered, levels, site.manager)
+        return judge_cluster_objects(bodies, None if spec.overcommit else offered, levels, site.manager)
 
     if not any(judged := judge(built)):
         return []
-    own, undone = judge(before), _undone(component, before, judge)
+    own, undone = judge(before), _build_operation_states(component, before, judge)
     return [
         finding
         for index, (body, wrong, generated) in enumerate(zip(built, judged, own, strict=True))
-        for finding in _findings_of(index, body, wrong, generated, tracer, undone)
+        for finding in _convert_object_problems(index, body, wrong, generated, tracer, undone)
     ]
 
 
@@ -76,26 +78,28 @@ def prove_run(
     found: list[Finding] = []
     for proof, proved in prove(world, run).items():
         if run.bodies is run.generated:  # a kept run is what was planned then, not now
-            proved = [(index, problem) for index, problem in proved if problem.rule.echo is not Echo.PATCH]
+            proved = [
+                (index, problem) for index, problem in proved if problem.rule.echo is not Deduplication.PATCH
+            ]
         if proved:
-            found += _blamed(Trial(proof, world, run, component, plain), proved)
+            found += _locate_proof_findings(ProvenRun(proof, world, run, component, plain), proved)
     if run.unit.job.steps and component.patches and run.bodies is not run.generated:
-        from gangplan.pipeline.moved import moved_patches  # few runs have steps
+        from gangplan.pipeline.moved import check_moved_patches  # few runs have steps
 
-        found += moved_patches(component, run)
+        found += check_moved_patches(component, run)
     return found
 
 
-def _blamed(trial: Trial, proved: Sequence[tuple[int, Problem]]) -> list[Finding]:
+def _locate_proof_findings(trial: ProvenRun, proved: Sequence[tuple[int, Problem]]) -> list[Finding]:
     """Return what one proof finds in a run, each problem at the place that causes it."""
     run, component = trial.run, trial.component
     unit, bodies = run.unit, run.bodies
     tracer = tracer_of(unit, bodies, component, run.generated)
     found: list[Finding] = []
     for index, problem in proved:
-        traced = trace_field(unit, problem.field) or tracer(index, problem.path)
+        traced = trace_job_field(unit, problem.field) or tracer(index, problem.path)
         where, about, path = traced.where, str(ref_of(bodies[index])), problem.path
-        key = key_of(index, problem)
+        key = problem_key_of(index, problem)
         if trial.is_of_patch(key):
             where = trial.patched_place(key)
         elif trial.is_of_cluster(key):
@@ -103,35 +107,35 @@ def _blamed(trial: Trial, proved: Sequence[tuple[int, Problem]]) -> list[Finding
             if blamed is not None:
                 body, path, where = blamed
                 about = f"{body['kind']}/{body['metadata']['name']}"  # reported once, not for every team
-        found.append(_proved(problem, where, about, path))
+        found.append(_convert_problem_to_finding(problem, where, about, path))
     return found
 
 
-def _proved(problem: Problem, where: Location, about: str, path: Path) -> Finding:
+def _convert_problem_to_finding(problem: Problem, where: Location, about: str, path: FieldPath) -> Finding:
     """Return a problem of a run as a finding, without the hash in the run's name, which is not known yet."""
     message, help, ref = (
-        text.replace(f"-{PLACEHOLDER}", "") for text in (problem.message, problem.help, about)
+        text.replace(f"-{HASH_PLACEHOLDER}", "") for text in (problem.message, problem.help, about)
     )
-    return Finding(problem.rule, where, message, help, ref, dotted(path), level=problem.level)
+    return Finding(problem.rule, where, message, help, ref, format_path(path), level=problem.level)
 
 
-def check_together(
+def check_runs_together(
     cluster: str, pools: Mapping[str, NodePool], demands: Mapping[str, tuple[Location, RunDemand]]
 ) -> list[Finding]:
     """Check the runs of a cluster together: some can hold each other up, some can lose their work."""
     wanted = {name: demand for name, (_, demand) in demands.items()}
     found = []
     if any(not demand.is_gang for demand in wanted.values()):
-        for one in deadlocks([node_group(name, pool, ()) for name, pool in pools.items()], wanted):
+        for one in find_deadlocks([build_node_group(name, pool, ()) for name, pool in pools.items()], wanted):
             last = max(one.placed, key=lambda name: demands[name][0])
             help = "Let Kueue start runs as a whole (gang: kueue), or run one after the other."
             found.append(Finding(RUNS_BLOCK_RUNS, demands[last][0], f"on {cluster}, {one.message}", help))
-    for lost in preempted(wanted):
+    for lost in find_preempted_runs(wanted):
         where, by = demands[lost.run][0], demands[lost.by]
         message = (
             f"on {cluster}, {lost.by} ({by[0].file}) preempts this run in queue {by[1].queue}:"
-            f" together they need {say(lost.resource, lost.wanted)}, the queue gets"
-            f" {bare(lost.resource, lost.most)} at most;"
+            f" together they need {format_with_unit(lost.resource, lost.wanted)}, the queue gets"
+            f" {format_amount(lost.resource, lost.most)} at most;"
             " this run then starts again from scratch, because it has no checkpoint"
         )
         help = f"{CHECKPOINT_HELP}."
@@ -157,11 +161,11 @@ def check_objects(
     if not any(judged):
         return []
     own = judge_built(before, versions)
-    undone = _undone(builder.component, before, lambda state: judge_built(state, versions))
+    undone = _build_operation_states(builder.component, before, lambda state: judge_built(state, versions))
     return [
         finding
         for index, (built, wrong, generated) in enumerate(zip(bodies, judged, own, strict=True))
-        for finding in _findings_of(index, built, wrong, generated, tracer, undone)
+        for finding in _convert_object_problems(index, built, wrong, generated, tracer, undone)
     ]
 
 
@@ -171,44 +175,46 @@ def check_scripts(
     """Check that the overlay leaves launch scripts as they are: runs are proved with these."""
 
     def judge(bodies: Sequence[Body]) -> list[list[Problem]]:
-        return [list(altered(one, was)) for one, was in zip(bodies, before, strict=True)]
+        return [list(find_altered_scripts(one, was)) for one, was in zip(bodies, before, strict=True)]
 
     if not any(judged := judge(built)):
         return []
-    undone = _undone(component, before, judge)
+    undone = _build_operation_states(component, before, judge)
     return [
         finding
         for index, (body, wrong) in enumerate(zip(built, judged, strict=True))
-        for finding in _findings_of(index, body, wrong, [], tracer, undone)
+        for finding in _convert_object_problems(index, body, wrong, [], tracer, undone)
     ]
 
 
-def _undone(
+def _build_operation_states(
     component: Component, before: Sequence[Body], judge: Callable[[Sequence[Body]], list[list[Problem]]]
-) -> Undone:
+) -> OperationStates:
     """Return what undoes the operations of a component on objects that are judged by themselves."""
 
-    def find(state: Sequence[Body]) -> Iterator[Key]:
-        return (key_of(index, one) for index, found in enumerate(judge(state)) for one in found)
+    def find(state: Sequence[Body]) -> Iterator[ProblemKey]:
+        return (problem_key_of(index, one) for index, found in enumerate(judge(state)) for one in found)
 
-    return Undone(component, before, find)
+    return OperationStates(component, before, find)
 
 
-def _findings_of(
+def _convert_object_problems(
     index: int,
     built: Body,
     wrong: list[Problem],
     generated: list[Problem],
     tracer: Tracer,
-    undone: Undone,
+    undone: OperationStates,
 ) -> list[Finding]:
     """Return the problems of one object as findings, at the operation that caused them or at their origin."""
     inherited = {problem.path for problem in generated}
-    about = str(ref_of(built)).replace(f"-{PLACEHOLDER}", "")
+    about = str(ref_of(built)).replace(f"-{HASH_PLACEHOLDER}", "")
     found: list[Finding] = []
     for one in wrong:
         is_own = one.path in inherited
-        where = tracer(index, one.path).where if is_own else undone.blamed(key_of(index, one), built)
+        where = tracer(index, one.path).where if is_own else undone.blamed(problem_key_of(index, one), built)
         help = one.help or ("" if is_own else "Correct the patch.")
-        found.append(Finding(one.rule, where, one.message, help, about, dotted(one.path), level=one.level))
+        found.append(
+            Finding(one.rule, where, one.message, help, about, format_path(one.path), level=one.level)
+        )
     return found

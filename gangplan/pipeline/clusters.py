@@ -4,53 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.emit import header_lines
-from gangplan.findings import Finding, about
-from gangplan.generators import PLATFORM_GENERATORS, tenant_objects
+from gangplan.emit import build_header_lines
+from gangplan.findings import Finding, assign_cluster
+from gangplan.generators import PLATFORM_GENERATORS, generate_tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body, dump_all
-from gangplan.pipeline.checks import check_standing
+from gangplan.pipeline.checks import check_cluster_objects
 from gangplan.pipeline.worker import (
-    Expanded,
-    Standing,
+    ClusterObjects,
+    TaskResult,
     WorkerState,
-    build,
-    check,
-    policies_say,
-    put,
-    standing_on,
+    build_cluster_objects,
+    build_groups,
+    check_built_file,
+    judge_by_policies,
+    store_text,
 )
-from gangplan.policy.export import exported
+from gangplan.policy.export import export_objects
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.resolve import resolve_site, resolve_tenants
-from gangplan.waivers import excuse_standing, unmarked
+from gangplan.waivers import excuse_cluster_objects, remove_marks
 
 
-def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ()) -> Expanded:
+def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ()) -> TaskResult:
     """Render and check a cluster's platform and tenants, before any run.
 
     With `teams`, only those tenants.
     """
     # Imports tables of eleven modules, which a command for named specs does not need.
-    from gangplan.trace.standing import StandingObjects, joined, standing_tracer
+    from gangplan.trace.standing import TracedClusterObjects, build_cluster_tracer, join_tracers
 
-    result = Expanded()
-    made = _of_teams(worker, cluster, teams) if teams else standing_on(worker, cluster)
+    result = TaskResult()
+    made = _build_tenant_objects(worker, cluster, teams) if teams else build_cluster_objects(worker, cluster)
     for outcome in made.outcomes:
         result.findings += outcome.findings
         result.is_lasting &= outcome.is_lasting
         for name, numbers in outcome.matched.items():
             result.matched.setdefault(name, set()).update(numbers)
-    site, built, parts = made.site, made.built, _parts(cluster, made)
+    site, built, parts = made.site, made.built, _list_cluster_render_files(cluster, made)
     wrong: list[Finding] = []
     builder, tracers = worker.builders[cluster], []
     for (path, owner, before), bodies in zip(parts, built, strict=True):
-        standing = StandingObjects(worker.workspace, cluster, site, owner, tuple(before))
-        tracers.append((standing_tracer(standing, bodies, builder.component), len(bodies)))
-        found, is_telling = check(worker, cluster, bodies, before, site.platform, tracers[-1][0])
+        standing = TracedClusterObjects(worker.workspace, cluster, site, owner, tuple(before))
+        tracers.append((build_cluster_tracer(standing, bodies, builder.component), len(bodies)))
+        found, is_telling = check_built_file(worker, cluster, bodies, before, site.platform, tracers[-1][0])
         wrong += found
         if bodies:
-            put(worker, result, path, dump_all(bodies, header_lines(owner.source)), is_telling)
+            store_text(worker, result, path, dump_all(bodies, build_header_lines(owner.source)), is_telling)
         result.objects += len(bodies)
     if not teams:
         _put_policies(worker, cluster, result)
@@ -61,39 +61,43 @@ def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ())
         ]
         spec = worker.workspace.clusters[cluster].spec
         levels = {one.namespace: one.pod_security.level for one in made.tenants}
-        told = joined(tracers), builder.component, levels
-        result.findings += check_standing(spec, site, flat[0], flat[1], *told)
+        told = join_tracers(tracers), builder.component, levels
+        result.findings += check_cluster_objects(spec, site, flat[0], flat[1], *told)
     if not wrong:
         waived = [getattr(owner, "waived", ()) for _, owner, _ in parts]
-        bare = [unmarked(body, own) for own, bodies in zip(waived, built, strict=True) for body in bodies]
-        tracer, plain = joined(tracers), [body for part in parts for body in part[2]]
-        result.findings += policies_say(worker, cluster, bare, tracer, result, result.findings, plain)
+        bare = [remove_marks(body, own) for own, bodies in zip(waived, built, strict=True) for body in bodies]
+        tracer, plain = join_tracers(tracers), [body for part in parts for body in part[2]]
+        result.findings += judge_by_policies(worker, cluster, bare, tracer, result, result.findings, plain)
     owners = {one.namespace: one.team for one in resolve_tenants(worker.workspace, cluster)}
-    findings = excuse_standing(result.findings, worker.workspace.waivers, cluster, owners)
-    result.findings = about(cluster, findings)
+    findings = excuse_cluster_objects(result.findings, worker.workspace.waivers, cluster, owners)
+    result.findings = assign_cluster(cluster, findings)
     return result
 
 
-def _put_policies(worker: WorkerState, cluster: str, result: Expanded) -> None:
+def _put_policies(worker: WorkerState, cluster: str, result: TaskResult) -> None:
     """Put the cluster's policies into a file of their own. No overlay changes it: they are applied here as
     they are."""
-    bodies = exported(worker.workspace, cluster)
+    bodies = export_objects(worker.workspace, cluster)
     if bodies:
         source = worker.workspace.clusters[cluster].document.file
-        put(worker, result, f"{cluster}/{POLICY_FILE}", dump_all(bodies, header_lines(source)), True)
+        store_text(
+            worker, result, f"{cluster}/{POLICY_FILE}", dump_all(bodies, build_header_lines(source)), True
+        )
         result.objects += len(bodies)
 
 
-def _of_teams(worker: WorkerState, cluster: str, teams: Sequence[str]) -> Standing:
+def _build_tenant_objects(worker: WorkerState, cluster: str, teams: Sequence[str]) -> ClusterObjects:
     """Return the objects of some tenants alone."""
     tenants = [one for one in resolve_tenants(worker.workspace, cluster) if one.team in teams]
-    groups = [tenant_objects(tenant) for tenant in tenants]
-    outcomes = [Expanded() for _ in groups]
-    site, built = resolve_site(worker.workspace, cluster), build(worker, cluster, groups, outcomes)
-    return Standing(site, tenants, groups, built, outcomes)
+    groups = [generate_tenant_objects(tenant) for tenant in tenants]
+    outcomes = [TaskResult() for _ in groups]
+    site, built = resolve_site(worker.workspace, cluster), build_groups(worker, cluster, groups, outcomes)
+    return ClusterObjects(site, tenants, groups, built, outcomes)
 
 
-def _parts(cluster: str, made: Standing) -> list[tuple[str, Site | Tenant, list[Body]]]:
+def _list_cluster_render_files(
+    cluster: str, made: ClusterObjects
+) -> list[tuple[str, Site | Tenant, list[Body]]]:
     """Return the files in `rendered/`, each with its owner and its objects as generated."""
     tenants = [(f"{cluster}/tenants/{one.team}/tenant.yaml", one) for one in made.tenants]
     owners: list[tuple[str, Site | Tenant]] = [*tenants]

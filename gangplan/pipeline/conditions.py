@@ -6,32 +6,32 @@ from __future__ import annotations
 from pathlib import Path
 
 from gangplan.incremental.look import Look
-from gangplan.incremental.program import program
-from gangplan.incremental.store import Store
-from gangplan.pipeline.known import Known
-from gangplan.pipeline.opinions import Opinions
-from gangplan.pipeline.seen import Clean, platform_of, short
-from gangplan.resolve.upgrade import Pairs
-from gangplan.tools.kustomize import engine
+from gangplan.incremental.program import digest_program
+from gangplan.incremental.store import RecordStore
+from gangplan.pipeline.known import KnownResults
+from gangplan.pipeline.opinions import SecondOpinions
+from gangplan.pipeline.seen import CleanFolders, digest_platform_files, digest_words
+from gangplan.resolve.upgrade import VersionPairs
+from gangplan.tools.kustomize import find_kustomize_engine
 from gangplan.workspace import Workspace
 
 
-def known_of(
+def load_known_results(
     root: Path,
     seen: Look,
     workspace: Workspace,
     judge: str,
     clusters: tuple[str, ...],
-    versions: Pairs,
-) -> Known:
+    versions: VersionPairs,
+) -> KnownResults:
     """Return what is known about a workspace as it was read, for the requested clusters and versions."""
-    builder = engine()
-    platform = platform_of(root, seen)
-    store = Store(str(root))
+    builder = find_kustomize_engine()
+    platform = digest_platform_files(root, seen)
+    store = RecordStore(str(root))
     asked = (*clusters, *(f"{name}={version}" for name, version in versions), *workspace.sweep_marks)
     rules = workspace.rulebook.policy
-    itself = program(store)
-    conditions = short(platform, itself, builder.label if builder else "", *asked)
-    clean = Clean(store, seen, itself)
-    own = Opinions(store, judge), workspace.template_marks
-    return Known(root, store, seen, clean, conditions, platform, clusters, rules, *own)
+    itself = digest_program(store)
+    conditions = digest_words(platform, itself, builder.label if builder else "", *asked)
+    clean = CleanFolders(store, seen, itself)
+    own = SecondOpinions(store, judge), workspace.template_marks
+    return KnownResults(root, store, seen, clean, conditions, platform, clusters, rules, *own)

@@ -14,15 +14,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from gangplan.component import Component
-from gangplan.emit import Change, is_run_file
+from gangplan.emit import TreeChange, is_run_file
 from gangplan.findings import Finding, Location
 from gangplan.kueue.units import NANO
 from gangplan.model.backend import BACKENDS, MPIJOB, TRAINJOB
-from gangplan.model.quantity import parse
+from gangplan.model.quantity import parse_quantity
 from gangplan.model.run_facts import RunFacts
 from gangplan.objects import Body
-from gangplan.pipeline.worker import WorkerState, world_on
-from gangplan.plan.names import DATED
+from gangplan.pipeline.worker import WorkerState, build_cluster_world
+from gangplan.plan.names import DATED_SUFFIX
 from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_COUNT
 from gangplan.spec.namespaces import namespace_of
@@ -45,13 +45,13 @@ RUNS = tuple(f"count/{one.resource}" for one in BACKENDS.values())
 NEARLY = 90
 _MPIJOB = f"\nkind: {MPIJOB.kind}\n"
 # The run of a schedule's template, in the ConfigMap that holds it.
-_DATED = re.compile(rf"^ +name: \S*-{DATED}$", re.MULTILINE)
+_DATED = re.compile(rf"^ +name: \S*-{DATED_SUFFIX}$", re.MULTILINE)
 _STUB: Body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "training"}}
 
 
-def count_findings(
+def check_object_counts(
     worker: WorkerState,
-    changes: Iterable[Change],
+    changes: Iterable[TreeChange],
     texts: Iterable[str],
     facts: Iterable[RunFacts] = (),
     standing: Mapping[tuple[str, str], int] = {},
@@ -77,15 +77,17 @@ def count_findings(
             dated[one.cluster, one.team] += one.kept - 1  # its file is counted
     found = []
     for (cluster, team), count in sorted(runs.items()):
-        if _matters(workspace, cluster, count + dated[cluster, team]):
-            own = paths.get((cluster, team)) or _files(workspace, cluster, team)
-            counts = Counter(_kind(workspace, path, known.get(path)) for path in own)
+        if _may_quota_be_nearly_full(workspace, cluster, count + dated[cluster, team]):
+            own = paths.get((cluster, team)) or _list_rendered_runs(workspace, cluster, team)
+            counts = Counter(_find_run_quota_kind(workspace, path, known.get(path)) for path in own)
             counts["dated"] = dated[cluster, team]
-            found += _of_team(workspace, cluster, team, counts, world_on(worker, cluster))
+            found += _check_team_run_quotas(
+                workspace, cluster, team, counts, build_cluster_world(worker, cluster)
+            )
     return found
 
 
-def _files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
+def _list_rendered_runs(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
     """Yield the runs that a team has in the tree."""
     folder = f"{cluster}/runs/{team}"
     for name in os.listdir(workspace.root / RENDERED / folder):
@@ -93,7 +95,7 @@ def _files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
             yield f"{folder}/{name}"
 
 
-def _kind(workspace: Workspace, path: str, facts: RunFacts | None) -> str:
+def _find_run_quota_kind(workspace: Workspace, path: str, facts: RunFacts | None) -> str:
     """Return as what a quota counts a run.
 
     A run's name follows from its contents, so a file of that name in the tree shows what it is.
@@ -109,7 +111,7 @@ def _kind(workspace: Workspace, path: str, facts: RunFacts | None) -> str:
     return "templates" if _DATED.search(text) else _TRAINJOBS
 
 
-def _matters(workspace: Workspace, cluster: str, count: int) -> bool:
+def _may_quota_be_nearly_full(workspace: Workspace, cluster: str, count: int) -> bool:
     """Return whether a quota could be nearly full: the one of the cluster's file, or one that a patch
     sets."""
     limit = workspace.clusters[cluster].spec.limits.objects.runs
@@ -117,7 +119,7 @@ def _matters(workspace: Workspace, cluster: str, count: int) -> bool:
     return count * 100 >= limit * NEARLY or any(one.target.matches_kind(_STUB) for one in patches)
 
 
-def _of_team(
+def _check_team_run_quotas(
     workspace: Workspace, cluster: str, team: str, counts: Mapping[str, int], world: World
 ) -> list[Finding]:
     """Check the quotas of a team's namespace.
@@ -133,23 +135,25 @@ def _of_team(
         for key, amount in sorted((body["spec"].get("hard") or {}).items()):
             if key not in COUNTED or (key == WORKLOADS and file.spec.gang != "kueue"):
                 continue
-            most = parse(str(amount)).nano // NANO
+            most = parse_quantity(str(amount)).nano // NANO
             count = sum(counts.get(one, 0) for one in COUNTED[key])
             if count and count * 100 >= most * NEARLY:
-                where = _place(file, workspace.components[cluster], body, key)
+                where = _find_run_limit_place(file, workspace.components[cluster], body, key)
                 dated = counts.get("dated", 0) if "dated" in COUNTED[key] else 0
-                found.append(_finding(where, cluster, team, namespace, key, (count, dated), most))
+                found.append(
+                    _build_run_count_finding(where, cluster, team, namespace, key, (count, dated), most)
+                )
     return found
 
 
-def _place(file: ClusterFile, component: Component, body: Body, key: str) -> Location:
+def _find_run_limit_place(file: ClusterFile, component: Component, body: Body, key: str) -> Location:
     """Return the limit in the cluster's file, or the patch that sets it."""
     where = component.place_of(("spec", "hard", key), body)
     is_patched = where != Location(component.file, 1, 1)
     return where if is_patched or key not in RUNS else file.document.where(("limits", "objects", "runs"))
 
 
-def _finding(
+def _build_run_count_finding(
     where: Location, cluster: str, team: str, namespace: str, key: str, counts: tuple[int, int], most: int
 ) -> Finding:
     count, dated = counts

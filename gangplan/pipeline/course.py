@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 
-from gangplan.emit import Change, FileOutcome, Stage, is_run_file
+from gangplan.emit import FileOutcome, StagingFolder, TreeChange, is_run_file
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location
-from gangplan.pipeline.known import Known
+from gangplan.pipeline.known import KnownResults
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.whole import could_clash, rank_of
-from gangplan.pipeline.worker import Expanded, WorkerState
+from gangplan.pipeline.whole import can_clash, clash_rank_of
+from gangplan.pipeline.worker import TaskResult, WorkerState
 from gangplan.records import dataclass
 from gangplan.rules.core import JOB_NAME_TWICE
 from gangplan.validate.kueue.contention import RunDemand
@@ -18,7 +18,7 @@ from gangplan.workspace import SpecFile, Workspace
 
 
 @dataclass(slots=True)
-class Course:
+class PipelineState:
     """The state of a command in the pipeline: what it has, and what it has found so far.
 
     `workspace` has the requested versions. Some results of tasks can only be judged together: patches that
@@ -27,10 +27,10 @@ class Course:
 
     request: Request
     workspace: Workspace
-    stage: Stage | None
+    stage: StagingFolder | None
     result: Result
     files: list[SpecFile] = field(default_factory=list)
-    known: Known | None = None
+    known: KnownResults | None = None
     worker: WorkerState | None = None
     matched: dict[str, set[int]] = field(default_factory=dict)
     places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Course:
             raise InternalError("a worker was used before it was started")
         return self.worker
 
-    def take(self, outcome: Expanded) -> None:
+    def take(self, outcome: TaskResult) -> None:
         """Add the result of a task."""
         result = self.result
         result.findings += outcome.findings
@@ -66,7 +66,7 @@ class Course:
         for cluster, namespace, job, place in outcome.jobs:
             self._check_unique(cluster, namespace, job, place)
 
-    def _new_changes(self, outcome: Expanded) -> list[Change]:
+    def _new_changes(self, outcome: TaskResult) -> list[TreeChange]:
         """Return a task's changes without launch scripts of earlier tasks; count those that are new."""
         found = []
         for change in outcome.changes:
@@ -100,11 +100,11 @@ class Course:
     @property
     def could_clash(self) -> bool:
         """Whether some runs could conflict with each other, by what is known of teams as a whole."""
-        ranks = {name: {rank_of(own) for _, own in one.values()} for name, one in self.demands.items()}
+        ranks = {name: {clash_rank_of(own) for _, own in one.values()} for name, one in self.demands.items()}
         for whole in self.result.wholes:
             for cluster, own in whole.ranks.items():
                 ranks.setdefault(cluster, set()).update(own)
-        return bool(self.result.wholes) and any(map(could_clash, ranks.values()))
+        return bool(self.result.wholes) and any(map(can_clash, ranks.values()))
 
     def _check_unique(self, cluster: str, namespace: str, job: str, place: Location) -> None:
         """Report a job that two files of one namespace describe."""

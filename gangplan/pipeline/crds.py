@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.cel.errors import CompileError
-from gangplan.errors import UserError, refusal
+from gangplan.errors import UserError, build_refusal_error
 from gangplan.findings import Location
-from gangplan.source import FileLimits, ManifestError, load_objects, load_several
-from gangplan.source import Path as Steps
-from gangplan.validate.apiserver.crdrules.compiled import mistakes
-from gangplan.validate.apiserver.crdrules.manifest import problem
-from gangplan.validate.apiserver.crdrules.registry import stored
+from gangplan.source import FieldPath as Steps
+from gangplan.source import FileLimits, ManifestError, load_all_documents, load_objects
+from gangplan.validate.apiserver.crdrules.compiled import check_schema_rules
+from gangplan.validate.apiserver.crdrules.manifest import find_crd_problem
+from gangplan.validate.apiserver.crdrules.registry import reduce_crd
 
 # CRDs are larger and more deeply nested than what people write.
 _LIMITS = FileLimits(1 << 26, 180, 1 << 24)
 
 
-def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
+def write_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
     """Write a CRD to its place in the workspace, and return that path.
 
     Raises UserError if a link leads out of the workspace, ToolError if the machine refuses.
@@ -42,11 +42,11 @@ def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
             with suppress(OSError):
                 fresh.unlink()
     except OSError as bad:
-        raise refusal(f"{file} was not written", bad) from None
+        raise build_refusal_error(f"{file} was not written", bad) from None
     return file
 
 
-def crds_in(file: Path) -> list[dict[str, Any]]:
+def read_crds(file: Path) -> list[dict[str, Any]]:
     """Return the CRDs of a file, without its other objects. Raises UserError if it has none or a bad one."""
     try:
         data = file.read_bytes()
@@ -60,21 +60,21 @@ def crds_in(file: Path) -> list[dict[str, Any]]:
     found = [
         (number, path, item)
         for number, body in enumerate(bodies)
-        for path, item in _items(body)
+        for path, item in _list_objects_in_body(body)
         if item.get("kind") == "CustomResourceDefinition"
     ]
     if not found:
         help = "Get them with: kubectl get crd NAME... -o yaml."
         raise UserError(f"{file} holds no CustomResourceDefinition", help)
     for number, path, item in found:
-        wrong = problem(item)
+        wrong = find_crd_problem(item)
         if wrong is not None:
-            place = _place(data, str(file), number, (*path, *wrong.path))
+            place = _format_document_place(data, str(file), number, (*path, *wrong.path))
             raise UserError(f"{place}: {wrong.message}", wrong.help)
-    return [stored(item) for _, _, item in found]
+    return [reduce_crd(item) for _, _, item in found]
 
 
-def _items(body: dict[str, Any]) -> list[tuple[Steps, dict[str, Any]]]:
+def _list_objects_in_body(body: dict[str, Any]) -> list[tuple[Steps, dict[str, Any]]]:
     """Return an object, or those of a List, with their paths in the document."""
     items = body.get("items")
     if not isinstance(items, list):
@@ -82,15 +82,15 @@ def _items(body: dict[str, Any]) -> list[tuple[Steps, dict[str, Any]]]:
     return [(("items", index), item) for index, item in enumerate(items) if isinstance(item, dict)]
 
 
-def _place(data: bytes, file: str, number: int, path: Steps) -> str:
+def _format_document_place(data: bytes, file: str, number: int, path: Steps) -> str:
     """Return `file:line:column` of a part of the document with this number, or the file alone."""
-    documents, findings = load_several(data, file, _LIMITS)
+    documents, findings = load_all_documents(data, file, _LIMITS)
     if findings or number >= len(documents):
         return file
     return str(documents[number].where(path))
 
 
-def check_rules(file: Path, crd: dict[str, Any], minor: int) -> None:
+def check_crd_file(file: Path, crd: dict[str, Any], minor: int) -> None:
     """Check the rules and defaults of a CRD as an API server of Kubernetes 1.`minor` does.
 
     Raises UserError if a rule does not compile, or a default does not fit its field.
@@ -98,21 +98,25 @@ def check_rules(file: Path, crd: dict[str, Any], minor: int) -> None:
     for version, schema in crd["versions"].items():
         name = f"{crd['kind']} {crd['group']}/{version}"
         try:
-            for place, message in mistakes(schema, minor):
+            for place, message in check_schema_rules(schema, minor):
                 help = f"Kubernetes 1.{minor} would refuse the CRD: correct it."
-                raise UserError(f"{_where(file, crd, version, place)}: {name}: {message}", help)
+                raise UserError(
+                    f"{_find_crd_mistake_place(file, crd, version, place)}: {name}: {message}", help
+                )
         except CompileError as wrong:
             help = f"Kubernetes 1.{minor} would refuse the CRD: correct the rule."
-            where = _where(file, crd, version, wrong.place, wrong.issues[0].offset)
+            where = _find_crd_mistake_place(file, crd, version, wrong.place, wrong.issues[0].offset)
             raise UserError(f"{where}: a rule of {name} does not compile: {wrong}", help) from None
 
 
-def _where(file: Path, crd: dict[str, Any], version: str, steps: Steps, offset: int = 0) -> Location:
+def _find_crd_mistake_place(
+    file: Path, crd: dict[str, Any], version: str, steps: Steps, offset: int = 0
+) -> Location:
     """Return the place of a mistake in the imported file; `offset` is one in the text at that place."""
-    documents, _ = load_several(file.read_bytes(), str(file), _LIMITS)
+    documents, _ = load_all_documents(file.read_bytes(), str(file), _LIMITS)
     for document in documents:
         body = document.value if isinstance(document.value, dict) else {}
-        for prefix, item in _items(body):
+        for prefix, item in _list_objects_in_body(body):
             spec = item.get("spec") if item.get("kind") == "CustomResourceDefinition" else None
             if not spec or (spec["group"], spec["names"]["plural"]) != (crd["group"], crd["plural"]):
                 continue

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
@@ -28,7 +28,7 @@ _DROPPED = frozenset({("clusters",), ("placement", "nodePool"), ("gpu", "model")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterPool:
     """A pool of a cluster, with the model of its GPUs, if it has any."""
 
     cluster: str
@@ -36,11 +36,11 @@ class Place:
     gpu: str
 
 
-def places_of(workspace: Workspace, team: str, gpus: int) -> list[Place]:
+def places_of(workspace: Workspace, team: str, gpus: int) -> list[ClusterPool]:
     """Return the pools that the team's workers could use: pools with GPUs if they ask for some, else those
     without."""
     return [
-        Place(cluster, name, pool.gpu.model if pool.gpu else "")
+        ClusterPool(cluster, name, pool.gpu.model if pool.gpu else "")
         for cluster, file in sorted(workspace.clusters.items())
         if team in file.spec.teams
         for name, pool in sorted(file.spec.node_pools.items())
@@ -48,9 +48,9 @@ def places_of(workspace: Workspace, team: str, gpus: int) -> list[Place]:
     ]
 
 
-def tried(
+def try_on_other_pools(
     request: Request, workspace: Workspace, file: SpecFile, now: Sequence[PlannedRun]
-) -> Iterator[tuple[Place, Result]]:
+) -> Iterator[tuple[ClusterPool, Result]]:
     """Yield the result of a spec at each place; `now` are its current runs.
 
     Raises UserError for a spec that cannot be read, and for a sweep.
@@ -78,38 +78,44 @@ def tried(
                 uses_cache=False,
                 like=like,
             )
-            result = preview(asked, replace(workspace, root=root))
+            result = preview_render(asked, replace(workspace, root=root))
         like = result.worker
         yield place, result
 
 
-def moved(document: Document, place: Place) -> str:
+def moved(document: Document, place: ClusterPool) -> str:
     """Return the spec as it would be written for another place, in JSON's style; scalars keep their text."""
-    fields = _without(document, (), document.value)
+    fields = _copy_without_placement(document, (), document.value)
     placement = {**fields.get("placement", {}), "nodePool": json.dumps(place.pool)}
-    return _flow({**fields, "clusters": [json.dumps(place.cluster)], "placement": placement}) + "\n"
+    return (
+        _render_flow_yaml({**fields, "clusters": [json.dumps(place.cluster)], "placement": placement}) + "\n"
+    )
 
 
-def _without(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
+def _copy_without_placement(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
     """Return the value with each scalar as it is written, without the fields that say where the job runs."""
     if isinstance(value, Mapping):
         inner = {
-            name: _without(document, (*path, name), item)
+            name: _copy_without_placement(document, (*path, name), item)
             for name, item in value.items()
             if (*path, name) not in _DROPPED
         }
         return {name: item for name, item in inner.items() if item != {} or path}
     if isinstance(value, list):
-        return [_without(document, (*path, number), item) for number, item in enumerate(value)]
+        return [_copy_without_placement(document, (*path, number), item) for number, item in enumerate(value)]
     text = document.text(path)
     if text is None or document.is_quoted(path):
         return json.dumps(value)
     return text or "null"
 
 
-def _flow(value: Any) -> str:
+def _render_flow_yaml(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(name)}: {_flow(item)}" for name, item in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(name)}: {_render_flow_yaml(item)}" for name, item in value.items())
+            + "}"
+        )
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(_render_flow_yaml, value)) + "]"
     return str(value)

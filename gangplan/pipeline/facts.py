@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from gangplan.model.cost import (
+    compute_max_cost,
+    compute_max_seconds,
+    count_step_cpu_seconds,
+    count_step_gpu_seconds,
+    count_step_gpus,
     cpu_of,
     gpus_of,
-    most_cost,
-    most_seconds,
-    step_cpu_seconds,
-    step_gpu_seconds,
-    step_gpus,
 )
 from gangplan.model.job import Job
 from gangplan.model.run_facts import RunFacts
-from gangplan.plan import Unit
-from gangplan.validate.kueue import Verdict, admission_words
+from gangplan.plan import RunPlan
+from gangplan.validate.kueue import AdmissionVerdict, format_admission
 
 
-def _after(job: Job) -> str:
+def _format_followed_jobs(job: Job) -> str:
     """Return the jobs that a job follows, once or at each start; empty for a run that is over."""
     names = (
         [one.name for one in job.after.jobs] if job.after else job.schedule.follows if job.schedule else ()
@@ -25,9 +25,9 @@ def _after(job: Job) -> str:
     return " ".join(names) if job.is_active else ""
 
 
-def facts_of(cluster: str, unit: Unit, name: str, verdict: Verdict | None) -> RunFacts:
+def collect_run_facts(cluster: str, unit: RunPlan, name: str, verdict: AdmissionVerdict | None) -> RunFacts:
     """Return the facts of a run, under the name that it has in the tree."""
-    job, cost = unit.job, most_cost(unit.job)
+    job, cost = unit.job, compute_max_cost(unit.job)
     workers = unit.layout.workers
     return RunFacts(
         job.source,
@@ -41,7 +41,7 @@ def facts_of(cluster: str, unit: Unit, name: str, verdict: Verdict | None) -> Ru
         unit.layout.ranks,
         gpus_of(job),
         cpu_of(job),
-        most_seconds(job),
+        compute_max_seconds(job),
         "" if cost is None else str(cost),
         "" if cost is None else job.platform.currency,
         job.worker_pool.name,
@@ -49,15 +49,15 @@ def facts_of(cluster: str, unit: Unit, name: str, verdict: Verdict | None) -> Ru
         job.priority,
         job.image.reference,
         verdict.outcome if verdict else "",
-        admission_words(verdict),
+        format_admission(verdict),
         f"{job.schedule.cron} {job.schedule.time_zone}" if job.schedule and job.is_dated else "",
         job.schedule.keep + 1 if job.schedule and job.is_dated else 0,
         f"{job.schedule.cron} {job.schedule.time_zone}" if job.schedule else "",
-        _after(job),
+        _format_followed_jobs(job),
         job.made_of,
-        step_gpus(job),
+        count_step_gpus(job),
         sum(one.resources.cpu.nano for one in job.steps if one.pool == job.worker_pool),
-        step_gpu_seconds(job),
-        step_cpu_seconds(job),
+        count_step_gpu_seconds(job),
+        count_step_cpu_seconds(job),
         job.retired,
     )

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 
 from gangplan.component import load_component
 from gangplan.findings import Fix
-from gangplan.fixes import FixedFile, fix_file, read
-from gangplan.fixes.edits import apart, apply
-from gangplan.fixes.images import digests, names
+from gangplan.fixes import FixedFile, fix_file, read_fixable
+from gangplan.fixes.edits import apply_fixes, split_overlapping
+from gangplan.fixes.images import find_digest_fixes, find_name_fixes
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.scope import select
+from gangplan.pipeline.scope import select_scope
 from gangplan.source import Document
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
@@ -27,35 +27,35 @@ from gangplan.spec.waiver_files import WAIVERS
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
 
 
-def fixed_files(request: Request, workspace: Workspace, with_platform: bool) -> Iterator[FixedFile]:
+def list_fixed_files(request: Request, workspace: Workspace, with_platform: bool) -> Iterator[FixedFile]:
     """Yield every file that may be fixed, fixed: specs and team files in the scope, then the platform's."""
-    by_catalog = partial(_by_catalog, workspace.catalog)
-    for file, model in _targets(request, workspace):
-        yield from _one(request.root, file, model, by_catalog)
+    by_catalog = partial(_find_catalog_name_fixes, workspace.catalog)
+    for file, model in _list_fixable_team_files(request, workspace):
+        yield from _fix_workspace_file(request.root, file, model, by_catalog)
     if not with_platform:
         return
-    for file, model in _platform_files(request, workspace):
-        yield from _one(request.root, file, model, None)
+    for file, model in _list_fixable_platform_files(request, workspace):
+        yield from _fix_workspace_file(request.root, file, model, None)
     for name in sorted(workspace.clusters):
         if workspace.catalog is not None and (not request.clusters or name in request.clusters):
-            yield from _patches(workspace, name, workspace.catalog)
+            yield from _fix_cluster_patches(workspace, name, workspace.catalog)
 
 
-def _one(
+def _fix_workspace_file(
     root: Path, file: str, model: type[BaseModel], more: Callable[[Document], Iterable[Fix]] | None
 ) -> Iterator[FixedFile]:
-    data = read(root, file)
+    data = read_fixable(root, file)
     if data is not None:
         yield fix_file(file, data, model, more)
 
 
-def _by_catalog(catalog: ImageCatalog | None, document: Document) -> Iterable[Fix]:
-    return names(document, catalog) if catalog is not None else ()
+def _find_catalog_name_fixes(catalog: ImageCatalog | None, document: Document) -> Iterable[Fix]:
+    return find_name_fixes(document, catalog) if catalog is not None else ()
 
 
-def _targets(request: Request, workspace: Workspace) -> Iterator[tuple[str, type[BaseModel]]]:
+def _list_fixable_team_files(request: Request, workspace: Workspace) -> Iterator[tuple[str, type[BaseModel]]]:
     """Yield the files of teams: named specs alone, else all specs of the scope and the files of its teams."""
-    scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
+    scope, files = select_scope(workspace, request.clusters, request.teams, request.specs, Path.cwd())
     folders = sorted(entry.name for entry in os.scandir(workspace.root / SPECS) if entry.is_dir())
     for team in filter(scope.has_team, folders):
         yield f"{SPECS}/{team}/team.yaml", Team
@@ -68,7 +68,9 @@ def _targets(request: Request, workspace: Workspace) -> Iterator[tuple[str, type
             yield file.file, TrainingJob
 
 
-def _platform_files(request: Request, workspace: Workspace) -> Iterator[tuple[str, type[BaseModel]]]:
+def _list_fixable_platform_files(
+    request: Request, workspace: Workspace
+) -> Iterator[tuple[str, type[BaseModel]]]:
     yield CATALOG, ImageCatalog
     for name in sorted({*workspace.clusters, *workspace.unread}):
         if not request.clusters or name in request.clusters:
@@ -77,31 +79,33 @@ def _platform_files(request: Request, workspace: Workspace) -> Iterator[tuple[st
         yield f"{WAIVERS}/{path.name}", Waiver
 
 
-def _patches(workspace: Workspace, cluster: str, catalog: ImageCatalog) -> Iterator[FixedFile]:
+def _fix_cluster_patches(workspace: Workspace, cluster: str, catalog: ImageCatalog) -> Iterator[FixedFile]:
     """Yield the patches of a cluster, with the catalog's digests in place of tags."""
     component, facts = workspace.components[cluster], workspace.clusters[cluster].spec
     if workspace.component_findings[cluster]:
         return  # reported by the check; a component that cannot be read is not touched
     for name in sorted(component.files):
         file = f"{OVERLAYS}/{cluster}/{name}"
-        data = read(workspace.root, file)
+        data = read_fixable(workspace.root, file)
         if data is not None:
             bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
             text = data.removeprefix(bom).decode("utf-8", "strict")
-            wanted, clashing = apart(text, list(digests(file, text, cluster, facts, catalog)))
-            kept = _harmless(cluster, component.files, name, bom, text, wanted)
+            wanted, clashing = split_overlapping(
+                text, list(find_digest_fixes(file, text, cluster, facts, catalog))
+            )
+            kept = _select_readable_fixes(cluster, component.files, name, bom, text, wanted)
             refused = (*clashing, *(fix for fix in wanted if fix not in kept))
-            yield FixedFile(file, data, bom + apply(text, kept).encode(), tuple(kept), refused)
+            yield FixedFile(file, data, bom + apply_fixes(text, kept).encode(), tuple(kept), refused)
 
 
-def _harmless(
+def _select_readable_fixes(
     cluster: str, files: Mapping[str, bytes], name: str, bom: bytes, text: str, fixes: Sequence[Fix]
 ) -> list[Fix]:
     """Return the fixes of one file after which its component can still be read: each alone, then all
     together."""
 
     def is_read(some: Sequence[Fix]) -> bool:
-        return _is_read(cluster, {**files, name: bom + apply(text, some).encode()})
+        return _is_read(cluster, {**files, name: bom + apply_fixes(text, some).encode()})
 
     kept = [fix for fix in fixes if is_read([fix])]
     return kept if len(kept) < 2 or is_read(kept) else kept[:1]

@@ -18,14 +18,14 @@ from typing import Any
 
 from gangplan.emit.earlier import EarlierRun
 from gangplan.model.backend import TRAINJOB
-from gangplan.model.bill import ZERO, Item
-from gangplan.model.cost import CENT, NANO, SECONDS
-from gangplan.model.quantity import QuantityError, parse
+from gangplan.model.bill import ZERO_COST, CostItem
+from gangplan.model.cost import CENT, NANOS_PER_UNIT, SECONDS_PER_HOUR
+from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_objects
-from gangplan.tools.git_log import FileChange, changes_of
-from gangplan.tools.revisions import blobs
+from gangplan.tools.git_log import FileChange, list_file_changes
+from gangplan.tools.revisions import read_blobs
 from gangplan.workspace import OVERLAYS, RENDERED
 
 _RUN = re.compile(rf"{RENDERED}/([^/]+)/runs/([^/]+)/([^/.]+)\.yaml")
@@ -36,7 +36,7 @@ _NEVER = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class RunInHistory:
     """A run in `rendered/`: the change that added it, and the one that ended it, if any.
 
     `is_ended`: it became a record; otherwise its file was removed as it was. `cluster_file` is the blob of
@@ -56,22 +56,22 @@ class Stay:
 class Told:
     """The stays since a moment, each with its figures, and the number of those that were schedules."""
 
-    items: Sequence[tuple[Stay, Item]] = field(default_factory=tuple)
+    items: Sequence[tuple[RunInHistory, CostItem]] = field(default_factory=tuple)
     schedules: int = 0
 
 
-def history(root: Path, since: int, clusters: Sequence[str] = (), teams: Sequence[str] = ()) -> Told:
+def read_run_history(root: Path, since: int, clusters: Sequence[str] = (), teams: Sequence[str] = ()) -> Told:
     """Return the runs that the branch had at any time from `since` on (seconds since 1970), in a stable
     order.
 
     Raises UserError for a shallow clone, ToolError outside a repository.
     """
-    changes = list(changes_of(root, RENDERED, OVERLAYS))
+    changes = list(list_file_changes(root, RENDERED, OVERLAYS))
     wanted = [one for one in changes if _RUN.fullmatch(one.path) or _CLUSTER.fullmatch(one.path)]
-    held = blobs(root, [one.blob for one in wanted if one.blob])
+    held = read_blobs(root, [one.blob for one in wanted if one.blob])
     stays = [
         one
-        for one in _stays(wanted, held)
+        for one in _iterate_run_stays(wanted, held)
         if (one.left is None or one.left.time_s > since)
         and (not clusters or one.cluster in clusters)
         and (not teams or one.team in teams)
@@ -80,20 +80,20 @@ def history(root: Path, since: int, clusters: Sequence[str] = (), teams: Sequenc
     items, schedules = [], 0
     for one in stays:
         if one.cluster_file not in pools:
-            pools[one.cluster_file] = _pools(held[one.cluster_file])
-        bodies = _bodies(held[one.entered.blob])
+            pools[one.cluster_file] = _read_cluster_pools(held[one.cluster_file])
+        bodies = _load_rendered_objects(held[one.entered.blob])
         if any(body.get("kind") == "CronJob" for body in bodies):
             schedules += 1
             continue
-        items.append((one, _item(one, bodies, *pools[one.cluster_file], since)))
+        items.append((one, _build_run_cost_item(one, bodies, *pools[one.cluster_file], since)))
     key = lambda pair: (pair[0].entered.time_s, pair[0].cluster, pair[0].team, pair[0].run)  # noqa: E731
     return Told(sorted(items, key=key), schedules)
 
 
-def _stays(changes: Iterable[FileChange], held: Mapping[str, bytes]) -> Iterator[Stay]:
+def _iterate_run_stays(changes: Iterable[FileChange], held: Mapping[str, bytes]) -> Iterator[RunInHistory]:
     """Yield each stay of each run, from changes in their order."""
     files: dict[str, str] = {}
-    open_: dict[str, Stay] = {}
+    open_: dict[str, RunInHistory] = {}
     # The files of a commit are sorted by name, so overlays come before rendered.
     for one in changes:
         cluster = _CLUSTER.fullmatch(one.path)
@@ -102,33 +102,35 @@ def _stays(changes: Iterable[FileChange], held: Mapping[str, bytes]) -> Iterator
             continue
         found = _RUN.fullmatch(one.path)
         assert found is not None
-        is_active = bool(one.blob) and not EarlierRun(one.path, _text(held[one.blob])).is_record
+        is_active = bool(one.blob) and not EarlierRun(one.path, _decode_git_blob(held[one.blob])).is_record
         stay = open_.get(one.path)
         if is_active and stay is None:
-            open_[one.path] = Stay(found[1], found[2], found[3], one, cluster_file=files.get(found[1], ""))
+            open_[one.path] = RunInHistory(
+                found[1], found[2], found[3], one, cluster_file=files.get(found[1], "")
+            )
         elif not is_active and stay is not None:
             del open_[one.path]
-            yield Stay(
+            yield RunInHistory(
                 stay.cluster, stay.team, stay.run, stay.entered, one, bool(one.blob), stay.cluster_file
             )
     yield from open_.values()
 
 
-def _text(data: bytes) -> str:
+def _decode_git_blob(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _bodies(data: bytes) -> list[Body]:
+def _load_rendered_objects(data: bytes) -> list[Body]:
     """Return the objects of a file; empty if it cannot be read."""
     try:
-        return [body for body in load_objects(_text(data)) if isinstance(body, dict)]
+        return [body for body in load_objects(_decode_git_blob(data)) if isinstance(body, dict)]
     except ManifestError:
         return []
 
 
-def _pools(data: bytes) -> tuple[Mapping[str, Any], str]:
+def _read_cluster_pools(data: bytes) -> tuple[Mapping[str, Any], str]:
     """Return the pools and the currency of a cluster's file, for any version of gangplan."""
-    for body in _bodies(data):
+    for body in _load_rendered_objects(data):
         pools = body.get("nodePools")
         if isinstance(pools, dict):
             known = {name: pool for name, pool in pools.items() if isinstance(pool, dict)}
@@ -136,102 +138,129 @@ def _pools(data: bytes) -> tuple[Mapping[str, Any], str]:
     return {}, ""
 
 
-def _item(stay: Stay, bodies: Sequence[Body], pools: Mapping[str, Any], currency: str, since: int) -> Item:
-    seconds = _deadline(bodies)
+def _build_run_cost_item(
+    stay: RunInHistory, bodies: Sequence[Body], pools: Mapping[str, Any], currency: str, since: int
+) -> CostItem:
+    seconds = _compute_max_run_seconds(bodies)
     if stay.left is not None and stay.is_ended:
         time = stay.left.time_s - max(stay.entered.time_s, since)
         seconds = min(seconds, max(time, 0)) if seconds else max(time, 0)
-    gpus, cpu, per_hour, cost, first, without = ZERO, ZERO, ZERO, ZERO, "", set()
-    for count, pod, limit in _pods(bodies):
-        name = _pool_of(pod, pools)
-        asked, cores = _asked(pod, pools.get(name, {}))
+    gpus, cpu, per_hour, cost, first, without = ZERO_COST, ZERO_COST, ZERO_COST, ZERO_COST, "", set()
+    for count, pod, limit in _list_run_pods(bodies):
+        name = _find_pool_of_pod(pod, pools)
+        asked, cores = _sum_pod_gpus_and_cores(pod, pools.get(name, {}))
         there = seconds if limit is None else min(seconds, limit)
         gpus, cpu = gpus + asked * count * there, cpu + cores * count * there
         first = first if limit is not None or (first and not asked) else name
-        price = _price(pools.get(name, {}))
+        price = _compute_pool_hourly_price(pools.get(name, {}))
         if price is None:
             without.add(name)
             continue
         hourly = price * count * (asked if pools[name].get("gpu") else cores)
-        per_hour, cost = per_hour + (hourly if limit is None else ZERO), cost + hourly * there
+        per_hour, cost = per_hour + (hourly if limit is None else ZERO_COST), cost + hourly * there
     is_priced = bool(first) and first not in without and seconds != _NEVER
     labels = next((body["metadata"].get("labels") or {} for body in bodies if "metadata" in body), {})
-    return Item(
+    return CostItem(
         stay.cluster,
         stay.team,
         str(labels.get("gangplan.dev/job", "")),
         stay.run,
         first,
-        gpus / SECONDS,
-        cpu / SECONDS,
+        gpus / SECONDS_PER_HOUR,
+        cpu / SECONDS_PER_HOUR,
         per_hour if is_priced else None,
-        (cost / SECONDS).quantize(CENT) if is_priced else None,
+        (cost / SECONDS_PER_HOUR).quantize(CENT) if is_priced else None,
         None,
         currency,
         without=tuple(sorted(name for name in without if name)),
     )
 
 
-def _dig(value: Any, *path: str) -> Any:
+def _find_nested_value(value: Any, *path: str) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def _pods(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, Any], int | None]]:
+def _list_run_pods(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, Any], int | None]]:
     """Yield the pods of a run: how many of each, their spec, and for steps how long they last, in seconds."""
-    nodes = next((_dig(one, *TRAINJOB.workers) for one in bodies if one.get("kind") == TRAINJOB.kind), 1)
+    nodes = next(
+        (_find_nested_value(one, *TRAINJOB.workers) for one in bodies if one.get("kind") == TRAINJOB.kind), 1
+    )
     for body in bodies:
-        steps = _steps(body)
-        for job in _dig(body, "spec", "template", "spec", "replicatedJobs") or ():
-            pod = _dig(job, "template", "spec", "template")
-            is_worker = _dig(pod, "metadata", "labels", "gangplan.dev/role") == "worker"
-            count = nodes if is_worker else _dig(job, "replicas")
-            limit = steps.get(str(_dig(job, "name")))
-            yield _count(count), _dig(pod, "spec") or {}, None if limit is None else limit * _attempts(body)
-        for replica in (_dig(body, "spec", "mpiReplicaSpecs") or {}).values():
-            yield _count(_dig(replica, "replicas")), _dig(replica, "template", "spec") or {}, None
+        steps = _list_step_deadlines(body)
+        for job in _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ():
+            pod = _find_nested_value(job, "template", "spec", "template")
+            is_worker = _find_nested_value(pod, "metadata", "labels", "gangplan.dev/role") == "worker"
+            count = nodes if is_worker else _find_nested_value(job, "replicas")
+            limit = steps.get(str(_find_nested_value(job, "name")))
+            yield (
+                _read_count_or_one(count),
+                _find_nested_value(pod, "spec") or {},
+                None if limit is None else limit * _count_run_attempts(body),
+            )
+        for replica in (_find_nested_value(body, "spec", "mpiReplicaSpecs") or {}).values():
+            yield (
+                _read_count_or_one(_find_nested_value(replica, "replicas")),
+                _find_nested_value(replica, "template", "spec") or {},
+                None,
+            )
 
 
-def _steps(body: Body) -> dict[str, int]:
+def _list_step_deadlines(body: Body) -> dict[str, int]:
     """Return the jobs of a runtime that others wait for until they are complete, with deadlines in
     seconds."""
-    jobs = _dig(body, "spec", "template", "spec", "replicatedJobs") or ()
-    waits = [one for job in jobs for one in _dig(job, "dependsOn") or ()]
-    before = {str(_dig(one, "name")) for one in waits if _dig(one, "status") == "Complete"}
-    limits = {str(_dig(job, "name")): _dig(job, "template", "spec", "activeDeadlineSeconds") for job in jobs}
+    jobs = _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ()
+    waits = [one for job in jobs for one in _find_nested_value(job, "dependsOn") or ()]
+    before = {
+        str(_find_nested_value(one, "name"))
+        for one in waits
+        if _find_nested_value(one, "status") == "Complete"
+    }
+    limits = {
+        str(_find_nested_value(job, "name")): _find_nested_value(
+            job, "template", "spec", "activeDeadlineSeconds"
+        )
+        for job in jobs
+    }
     return {name: limit for name, limit in limits.items() if name in before and isinstance(limit, int)}
 
 
-def _attempts(body: Body) -> int:
-    return 1 + _count(_dig(body, "spec", "template", "spec", "failurePolicy", "maxRestarts") or 0)
+def _count_run_attempts(body: Body) -> int:
+    return 1 + _read_count_or_one(
+        _find_nested_value(body, "spec", "template", "spec", "failurePolicy", "maxRestarts") or 0
+    )
 
 
-def _count(value: Any) -> int:
+def _read_count_or_one(value: Any) -> int:
     return value if isinstance(value, int) else 1
 
 
-def _deadline(bodies: Sequence[Body]) -> int:
+def _compute_max_run_seconds(bodies: Sequence[Body]) -> int:
     """Return how long a run lasts at most, in seconds: all attempts together where each has a deadline."""
-    whole = [_dig(one, "spec", "activeDeadlineSeconds") for one in bodies if one.get("kind") == TRAINJOB.kind]
-    whole += [_dig(one, "spec", "runPolicy", "activeDeadlineSeconds") for one in bodies]
+    whole = [
+        _find_nested_value(one, "spec", "activeDeadlineSeconds")
+        for one in bodies
+        if one.get("kind") == TRAINJOB.kind
+    ]
+    whole += [_find_nested_value(one, "spec", "runPolicy", "activeDeadlineSeconds") for one in bodies]
     if stated := [one for one in whole if isinstance(one, int)]:
         return max(stated)
     attempts, before, each = 1, 0, [_NEVER]
     for body in bodies:
-        steps = _steps(body)
-        attempts, before = max(attempts, _attempts(body)), before + sum(steps.values())
-        for job in _dig(body, "spec", "template", "spec", "replicatedJobs") or ():
-            if str(_dig(job, "name")) not in steps:
-                each.append(_dig(job, "template", "spec", "activeDeadlineSeconds"))
+        steps = _list_step_deadlines(body)
+        attempts, before = max(attempts, _count_run_attempts(body)), before + sum(steps.values())
+        for job in _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ():
+            if str(_find_nested_value(job, "name")) not in steps:
+                each.append(_find_nested_value(job, "template", "spec", "activeDeadlineSeconds"))
     most = max(one for one in each if isinstance(one, int))
     return attempts * (before + most) if most != _NEVER else _NEVER
 
 
-def _pool_of(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
+def _find_pool_of_pod(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
     """Return the pool whose labels the pod selects: of several, the one with most labels; empty if none
     fits."""
-    asked = _dig(pod, "nodeSelector") or {}
+    asked = _find_nested_value(pod, "nodeSelector") or {}
     fits = [
         (len(labels), name)
         for name, pool in pools.items()
@@ -241,27 +270,31 @@ def _pool_of(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
     return max(fits)[1] if fits else ""
 
 
-def _asked(pod: Mapping[str, Any], pool: Mapping[str, Any]) -> tuple[Decimal, Decimal]:
+def _sum_pod_gpus_and_cores(pod: Mapping[str, Any], pool: Mapping[str, Any]) -> tuple[Decimal, Decimal]:
     """Return the GPUs and cores of one pod."""
-    resource = _dig(pool, "gpu", "resource") or _GPU
-    found = {resource: ZERO, "cpu": ZERO}
-    for container in _dig(pod, "containers") or ():
+    resource = _find_nested_value(pool, "gpu", "resource") or _GPU
+    found = {resource: ZERO_COST, "cpu": ZERO_COST}
+    for container in _find_nested_value(pod, "containers") or ():
         for name in found:
-            amount = _dig(container, "resources", "requests", name) or _dig(
+            amount = _find_nested_value(container, "resources", "requests", name) or _find_nested_value(
                 container, "resources", "limits", name
             )
             try:
-                found[name] += Decimal(parse(str(amount)).nano) / NANO if amount is not None else ZERO
+                found[name] += (
+                    Decimal(parse_quantity(str(amount)).nano) / NANOS_PER_UNIT
+                    if amount is not None
+                    else ZERO_COST
+                )
             except QuantityError:
                 continue
     return found[resource], found["cpu"]
 
 
-def _price(pool: Mapping[str, Any]) -> Decimal | None:
+def _compute_pool_hourly_price(pool: Mapping[str, Any]) -> Decimal | None:
     """Return the hourly price of a pool's GPU or core, less its discount; None if none can be read."""
-    stated = _dig(pool, "price", "perGpuHour" if pool.get("gpu") else "perCpuHour")
+    stated = _find_nested_value(pool, "price", "perGpuHour" if pool.get("gpu") else "perCpuHour")
     try:
-        price, off = Decimal(str(stated)), Decimal(str(_dig(pool, "price", "discount") or 0))
+        price, off = Decimal(str(stated)), Decimal(str(_find_nested_value(pool, "price", "discount") or 0))
     except InvalidOperation:
         return None
     is_sound = price.is_finite() and off.is_finite() and price >= 0 and 0 <= off <= 100

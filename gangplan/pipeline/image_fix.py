@@ -13,12 +13,16 @@ from gangplan.spec.catalog import ImageCatalog
 from gangplan.workspace import Workspace
 
 
-def with_image_fixes(workspace: Workspace, findings: Sequence[Finding]) -> list[Finding]:
+def add_image_fixes(workspace: Workspace, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, with a fix for those about an image that the catalog has by name."""
     files = {one.where.file for one in findings if _may_be_fixed(one)}
     if not files or workspace.catalog is None:
         return list(findings)
-    fixes = {place: fix for file in files for place, fix in _fixes(workspace.root, file, workspace.catalog)}
+    fixes = {
+        place: fix
+        for file in files
+        for place, fix in _find_image_fixes(workspace.root, file, workspace.catalog)
+    }
     return [
         replace(one, fix=fixes.get((one.where.file, one.where.line, one.where.column)))
         if _may_be_fixed(one)
@@ -31,10 +35,12 @@ def _may_be_fixed(finding: Finding) -> bool:
     return finding.rule == SPEC_VALUE and finding.fix is None
 
 
-def _fixes(root: Path, file: str, catalog: ImageCatalog) -> Iterator[tuple[tuple[str, int, int], Fix]]:
+def _find_image_fixes(
+    root: Path, file: str, catalog: ImageCatalog
+) -> Iterator[tuple[tuple[str, int, int], Fix]]:
     """Yield the fixes of images in a file, each with its place."""
-    from gangplan.fixes.images import names  # few commands report an image
+    from gangplan.fixes.images import find_name_fixes  # few commands report an image
 
     document, _ = load_file(root / file, file)
-    for fix in names(document, catalog) if document is not None else ():
+    for fix in find_name_fixes(document, catalog) if document is not None else ():
         yield (file, fix.line, fix.column), fix

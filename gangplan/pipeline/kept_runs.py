@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gangplan.emit import EarlierRun, EarlierRuns, renamed
-from gangplan.findings import Finding, Location
-from gangplan.generators.files import KIND as FILES
-from gangplan.generators.files import files_map
-from gangplan.gitops.record import STATE, STOPPED, record_of
-from gangplan.model.backend import BY_HOLDER, BY_KIND
-from gangplan.objects import Body, Path
-from gangplan.pipeline.lineage import with_own_digest
-from gangplan.pipeline.reasons import reasons
-from gangplan.plan import Unit
-from gangplan.plan.names import DATED, FIXED, content_hash, is_hashed, run_name
+from gangplan.emit import EarlierRun, EarlierRuns, build_renamed_finding
+from gangplan.findings import FieldPath, Finding, Location
+from gangplan.generators.files import FILES_MAP_KIND as FILES
+from gangplan.generators.files import build_files_map
+from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE, build_run_record
+from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND
+from gangplan.objects import Body
+from gangplan.pipeline.lineage import annotate_image_digest
+from gangplan.pipeline.reasons import explain_new_run
+from gangplan.plan import RunPlan
+from gangplan.plan.names import DATED_SUFFIX, FIXED_FIELDS, format_run_name, hash_content, is_hashed_kind
 from gangplan.rules.grants import RUN_FORGED
 from gangplan.rules.runs import RETIRED_LOST, RETIRED_UNKNOWN
 from gangplan.source import ManifestError, load_objects
@@ -31,7 +31,7 @@ from gangplan.workspace import RENDERED
 # How many run numbers are tried to find an earlier run of a job, from today's down.
 _MOST_NUMBERS = 1000
 # In names, only the template of a schedule's runs has this.
-STAND_IN = f"-{DATED}"
+STAND_IN = f"-{DATED_SUFFIX}"
 # Kinds that create runs from a template; no record has them.
 CREATORS = ("CronJob", "Job")
 _BRING_BACK = (
@@ -40,15 +40,15 @@ _BRING_BACK = (
 )
 
 
-def path_of(cluster: str, unit: Unit, name: str) -> str:
+def build_run_path(cluster: str, unit: RunPlan, name: str) -> str:
     """Return the path of a run in the tree."""
     return f"{cluster}/runs/{unit.job.team}/{name}.yaml"
 
 
-def named(
+def name_run(
     runs: EarlierRuns,
     cluster: str,
-    unit: Unit,
+    unit: RunPlan,
     bodies: Sequence[Body],
     texts: Sequence[str],
     is_kept: bool,
@@ -59,16 +59,18 @@ def named(
     `texts` are the objects as they are written; with a `tracer` for them, the finding about a run that
     changed says why.
     """
-    name = run_name(unit.job.name, content_hash(bodies, unit.job.run, texts))
-    earlier = runs.find(path_of(cluster, unit, name), unit.job.name, unit.job.spec_hash, unit.job.retired)
+    name = format_run_name(unit.job.name, hash_content(bodies, unit.job.run, texts))
+    earlier = runs.find(
+        build_run_path(cluster, unit, name), unit.job.name, unit.job.spec_hash, unit.job.retired
+    )
     job = unit.job
     if earlier is not None and job.is_dated and not (is_kept or job.is_kept or job.is_stopped):
         return name, None, []  # nothing starts before it is due
     if earlier is None or job.is_archived:  # an archived run is never applied, so its name may change
         return name, None, []
     is_kept |= job.is_kept
-    why = _why(runs, cluster, unit, earlier, bodies, texts, tracer) if tracer else ""
-    change = renamed(job, cluster, earlier, name, is_kept, why)
+    why = _explain_run_difference(runs, cluster, unit, earlier, bodies, texts, tracer) if tracer else ""
+    change = build_renamed_finding(job, cluster, earlier, name, is_kept, why)
     if not is_kept and not job.is_stopped:
         return name, None, [change]
     kept, wrong = restored(earlier, unit, bodies)
@@ -77,10 +79,10 @@ def named(
     return earlier.name, kept, [] if job.is_stopped else [change]
 
 
-def _why(
+def _explain_run_difference(
     runs: EarlierRuns,
     cluster: str,
-    unit: Unit,
+    unit: RunPlan,
     earlier: EarlierRun,
     bodies: Sequence[Body],
     texts: Sequence[str],
@@ -90,11 +92,11 @@ def _why(
     old = set(earlier.text.replace(earlier.name, unit.run_name).splitlines())
     lines = (cluster, *(line for text in texts for line in text.splitlines() if line not in old))
     if lines not in runs.reasons:
-        runs.reasons[lines] = reasons(unit, earlier, bodies, tracer)
+        runs.reasons[lines] = explain_new_run(unit, earlier, bodies, tracer)
     return runs.reasons[lines]
 
 
-def check_retired(runs: EarlierRuns, clusters: Iterable[str], unit: Unit, name: str) -> list[Finding]:
+def check_retired_runs(runs: EarlierRuns, clusters: Iterable[str], unit: RunPlan, name: str) -> list[Finding]:
     """Check the list of runs that are over; `name` is the run that the spec describes.
 
     Where a job runs on several `clusters`, the run of one may be superseded on another.
@@ -114,14 +116,14 @@ def check_retired(runs: EarlierRuns, clusters: Iterable[str], unit: Unit, name: 
     return found
 
 
-def _is_superseded(runs: EarlierRuns, cluster: str, unit: Unit, name: str) -> bool:
+def _is_superseded(runs: EarlierRuns, cluster: str, unit: RunPlan, name: str) -> bool:
     """Return whether `rendered/` has a run of a cluster and another one of its job."""
-    names = runs.names(path_of(cluster, unit, name), unit.job.name)
+    names = runs.names(build_run_path(cluster, unit, name), unit.job.name)
     return name in names and len(names) > 1
 
 
-def of_retired(
-    runs: EarlierRuns, cluster: str, others: Iterable[str], unit: Unit, name: str, today: Sequence[Body]
+def restore_retired_run(
+    runs: EarlierRuns, cluster: str, others: Iterable[str], unit: RunPlan, name: str, today: Sequence[Body]
 ) -> tuple[list[Body] | None, list[Finding]]:
     """Return the objects of an earlier run of a job on a cluster, from which its record is made; None without
     one.
@@ -131,15 +133,17 @@ def of_retired(
     nothing. The run is in `rendered/`; the objects of `today` will do where only the number of the run
     differs.
     """
-    job, path = unit.job, path_of(cluster, unit, name)
+    job, path = unit.job, build_run_path(cluster, unit, name)
     numbers = range(job.run, max(0, job.run - _MOST_NUMBERS), -1)
     earlier = runs.read(path)
     kept, wrong = restored(earlier, unit, today, numbers) if earlier is not None else (None, [])
     if kept is not None:
         return kept, []
-    if any(run_name(job.name, content_hash(today, number)) == name for number in numbers):
+    if any(format_run_name(job.name, hash_content(today, number)) == name for number in numbers):
         return list(today), []
-    if earlier is None and any(runs.read(path_of(one, unit, name)) for one in others if one != cluster):
+    if earlier is None and any(
+        runs.read(build_run_path(one, unit, name)) for one in others if one != cluster
+    ):
         return None, []
     origin = job.origins.get("retired")
     where = origin.where if origin and origin.where else Location(job.source, 1, 1)
@@ -149,7 +153,7 @@ def of_retired(
     return None, wrong or [Finding(RETIRED_LOST, where, message, _BRING_BACK)]
 
 
-def with_creators(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], Tracer]:
+def add_creator_pods(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], Tracer]:
     """Return the objects of a schedule and the pods that create its runs, as policies will see them."""
     pods, places = list[Body](), list[int]()
     for index, body in enumerate(bodies):
@@ -161,7 +165,7 @@ def with_creators(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], T
             pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
             places.append(index)
 
-    def traced(index: int, path: Path) -> Trace:
+    def traced(index: int, path: FieldPath) -> Trace:
         if index < len(bodies):
             return tracer(index, path)
         return tracer(places[index - len(bodies)], ("spec", "jobTemplate", "spec", "template", *path))
@@ -169,27 +173,27 @@ def with_creators(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], T
     return [*bodies, *pods], traced
 
 
-def stood(bodies: list[Body], is_dated: bool) -> list[Body]:
+def build_tree_bodies(bodies: list[Body], is_dated: bool) -> list[Body]:
     """Return the objects as they are in the tree: those of a schedule, or the record of a stopped run."""
     if not is_dated:
-        return record_of(bodies)
-    from gangplan.generators.schedules import scheduled  # few files are of a schedule
+        return build_run_record(bodies)
+    from gangplan.generators.schedules import wrap_scheduled_run  # few files are of a schedule
 
-    return scheduled(bodies)
+    return wrap_scheduled_run(bodies)
 
 
-def ended(bodies: list[Body]) -> list[Body]:
+def build_earlier_record(bodies: list[Body]) -> list[Body]:
     """Return the record of an earlier run; for a schedule, whose runs are in no tree, that of its
     template."""
     if any(STAND_IN in body["metadata"]["name"] or body["kind"] in CREATORS for body in bodies):
-        from gangplan.generators.schedules import over
+        from gangplan.generators.schedules import select_record_objects
 
-        bodies = over(bodies)
-    return record_of(bodies)
+        bodies = select_record_objects(bodies)
+    return build_run_record(bodies)
 
 
 def restored(
-    earlier: EarlierRun, unit: Unit, today: Sequence[Body], numbers: Iterable[int] = ()
+    earlier: EarlierRun, unit: RunPlan, today: Sequence[Body], numbers: Iterable[int] = ()
 ) -> tuple[list[Body] | None, list[Finding]]:
     """Return the objects of an earlier run with the placeholder in their names, or why they cannot be taken.
 
@@ -198,34 +202,38 @@ def restored(
     """
     try:
         bodies = load_objects(earlier.text.replace(earlier.name, unit.run_name))
-        if not any(body.get("kind") in BY_KIND for body in bodies):
-            from gangplan.generators.schedules import unscheduled  # few files hold a template of a run
+        if not any(body.get("kind") in BACKEND_BY_KIND for body in bodies):
+            from gangplan.generators.schedules import (
+                unwrap_scheduled_run,
+            )  # few files hold a template of a run
 
-            bodies = unscheduled(bodies)
+            bodies = unwrap_scheduled_run(bodies)
     except ManifestError:  # its message would show what the file contains
-        return None, [_forged(earlier, "it is not YAML as gangplan writes it")]
-    kept = [_started(body) for body in bodies if is_hashed(body.get("kind"))]
-    wanted = [body["kind"] for body in today if is_hashed(body["kind"]) and body["kind"] != FILES]
+        return None, [_build_forged_run_finding(earlier, "it is not YAML as gangplan writes it")]
+    kept = [_unsuspend_recorded_run(body) for body in bodies if is_hashed_kind(body.get("kind"))]
+    wanted = [body["kind"] for body in today if is_hashed_kind(body["kind"]) and body["kind"] != FILES]
     held = [body for body in kept if body["kind"] == FILES]  # files of that time, not of today
     if [body["kind"] for body in kept if body["kind"] != FILES] != wanted or not all(map(_is_whole, kept)):
-        return None, [_forged(earlier, f"it does not hold one {' and one '.join(wanted)}")]
+        return None, [_build_forged_run_finding(earlier, f"it does not hold one {' and one '.join(wanted)}")]
     try:
-        found = [run_name(unit.job.name, content_hash(kept, one)) for one in numbers or (unit.job.run,)]
+        found = [
+            format_run_name(unit.job.name, hash_content(kept, one)) for one in numbers or (unit.job.run,)
+        ]
     except (TypeError, ValueError):  # a value that no rendered manifest has, such as a date
-        return None, [_forged(earlier, "it is not YAML as gangplan writes it")]
+        return None, [_build_forged_run_finding(earlier, "it is not YAML as gangplan writes it")]
     if earlier.name not in found:
-        return None, [_forged(earlier, f"what it holds would be called {found[0]}")]
+        return None, [_build_forged_run_finding(earlier, f"what it holds would be called {found[0]}")]
     specs = iter(body for body in kept if body["kind"] != FILES)
     bodies = []
     for body in today:
-        if body["kind"] in BY_HOLDER:
-            bodies += [_files(one, body) for one in held]
+        if body["kind"] in BACKEND_BY_HOLDER:
+            bodies += [_restore_files_map(one, body) for one in held]
         if body["kind"] != FILES:
-            bodies.append(_with_spec(body, next(specs)) if is_hashed(body["kind"]) else body)
-    return with_own_digest(bodies), []
+            bodies.append(_restore_earlier_spec(body, next(specs)) if is_hashed_kind(body["kind"]) else body)
+    return annotate_image_digest(bodies), []
 
 
-def _with_spec(today: Body, earlier: Body) -> Body:
+def _restore_earlier_spec(today: Body, earlier: Body) -> Body:
     """Return an object of today with the spec that it had then.
 
     A run had its own name, whether a schedule made it or not.
@@ -235,35 +243,37 @@ def _with_spec(today: Body, earlier: Body) -> Body:
 
 
 def _is_whole(body: Body) -> bool:
-    names = [name for name in FIXED if name in body]
+    names = [name for name in FIXED_FIELDS if name in body]
     return bool(names) and all(isinstance(body[name], dict) for name in names)
 
 
-def _files(earlier: Body, runtime: Body) -> Body:
+def _restore_files_map(earlier: Body, runtime: Body) -> Body:
     """Return the files of an earlier run, with the metadata that they would have today."""
-    fixed = {name: earlier[name] for name in FIXED if name in earlier}
-    return files_map({**runtime["metadata"]}, fixed)
+    fixed = {name: earlier[name] for name in FIXED_FIELDS if name in earlier}
+    return build_files_map({**runtime["metadata"]}, fixed)
 
 
-def _started(body: Body) -> Body:
+def _unsuspend_recorded_run(body: Body) -> Body:
     """Return an object of a record as it was in the run: a record differs from it only by being suspended."""
     annotations = (body.get("metadata") or {}).get("annotations") or {}
     spec = body.get("spec")
-    made = BY_KIND.get(str(body.get("kind")))
-    if made is None or annotations.get(STATE) != STOPPED or not isinstance(spec, dict):
+    made = BACKEND_BY_KIND.get(str(body.get("kind")))
+    if made is None or annotations.get(STATE_ANNOTATION) != STOPPED_STATE or not isinstance(spec, dict):
         return body
-    return {**body, "spec": _without(spec, made.suspended)}
+    return {**body, "spec": _remove_spec_field(spec, made.suspended)}
 
 
-def _without(spec: Body, path: Sequence[str]) -> Body:
+def _remove_spec_field(spec: Body, path: Sequence[str]) -> Body:
     """Return the spec without the field at a path."""
     name, rest = path[0], path[1:]
     if rest:
-        return {**spec, name: _without(spec[name], rest)} if isinstance(spec.get(name), dict) else spec
+        return (
+            {**spec, name: _remove_spec_field(spec[name], rest)} if isinstance(spec.get(name), dict) else spec
+        )
     return {key: value for key, value in spec.items() if key != name}
 
 
-def _forged(earlier: EarlierRun, why: str) -> Finding:
+def _build_forged_run_finding(earlier: EarlierRun, why: str) -> Finding:
     return Finding(
         RUN_FORGED,
         Location(f"{RENDERED}/{earlier.path}", 1, 1),

@@ -15,41 +15,49 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from gangplan.emit import Change
+from gangplan.emit import TreeChange
 from gangplan.findings import Finding
-from gangplan.incremental.look import Look, digest_of, look
-from gangplan.incremental.store import Store
-from gangplan.pipeline.opinions import Opinions
+from gangplan.incremental.look import Look, digest_folder, look_at_folders
+from gangplan.incremental.store import RecordStore
+from gangplan.pipeline.opinions import SecondOpinions
 from gangplan.pipeline.seen import (
-    Clean,
-    bytes_of,
-    file_digest,
-    files_of,
-    folders_of_teams,
+    CleanFolders,
+    digest_file,
+    digest_folder_files,
+    digest_platform_files,
+    digest_team_folders,
+    digest_words,
     has_other_run,
-    platform_of,
-    short,
+    split_bytes_digest,
 )
 from gangplan.pipeline.stored import (
     Json,
-    Rules,
-    Shared,
-    compacted,
-    expanded_json,
-    expanded_of,
-    finding_json,
-    finding_of,
-    shared_of,
+    RuleFinder,
+    SharedValues,
+    compact_shared_values,
+    dump_expanded,
+    dump_finding,
+    load_expanded,
+    load_finding,
+    load_shared_values,
 )
 from gangplan.pipeline.team_results import TeamResults
-from gangplan.pipeline.whole import VanishedError, Whole, details, folders_with, marks_of, summed, whole_of
-from gangplan.pipeline.worker import Expanded
+from gangplan.pipeline.whole import (
+    VanishedError,
+    WholeTeam,
+    combine_marks,
+    find_folders_with,
+    load_team_details,
+    load_whole_team,
+    summarise_team,
+)
+from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
 from gangplan.workspace import RENDERED, SpecFile
 
 
 @dataclass(slots=True)
-class Known:
+class KnownResults:
     """The results of earlier commands for one command, and what it adds to them.
 
     `settled` are the folders of `rendered/` that hold exactly what is rendered now, and the files that do so
@@ -57,55 +65,55 @@ class Known:
     """
 
     root: Path
-    store: Store
+    store: RecordStore
     seen: Look
-    clean: Clean
+    clean: CleanFolders
     conditions: str
     platform: str
     clusters: tuple[str, ...]
-    rules: Rules
-    opinions: Opinions
+    rules: RuleFinder
+    opinions: SecondOpinions
     marks: Mapping[str, str]  # of the templates that specs are made from, by spec
     settled: set[str] = field(default_factory=set)
     takes_whole: bool = False  # teams may be taken as a whole
-    wholes: dict[str, Whole] = field(default_factory=dict)
+    wholes: dict[str, WholeTeam] = field(default_factory=dict)
     has_secrets: bool = False
     _open: tuple[str, Json, dict[str, list[Any]]] | None = None
     _noted: str = ""  # the team of the last spec with a new result
     _platform: tuple[str, Json] | None = None
     _teams: dict[str, TeamResults] = field(default_factory=dict)
-    _standing: dict[str, tuple[Expanded, str | None]] = field(default_factory=dict)
+    _standing: dict[str, tuple[TaskResult, str | None]] = field(default_factory=dict)
 
     def unknown(self, files: Sequence[SpecFile]) -> list[SpecFile]:
         """Return the specs whose results are not known; `result` has those of the others."""
         by_team: dict[str, list[SpecFile]] = {}
         for file in files:
             by_team.setdefault(file.team, []).append(file)
-        folders = folders_of_teams(self.seen)
+        folders = digest_team_folders(self.seen)
         for team, own in by_team.items():
             if not (self.takes_whole and self._take_whole(team, folders.get(team, {}), own)):
                 self._teams[team] = self._look_up(team, folders.get(team, {}), own)
         return [file for file in files if not self._is_known(file)]
 
-    def result(self, file: SpecFile) -> Expanded | None:
+    def result(self, file: SpecFile) -> TaskResult | None:
         """Return what is known of a spec. Specs of a team are best requested together."""
         if not self._is_known(file):
             return None
         if self._open is None or self._open[0] != file.team:
             record = self._teams[file.team].record or self._record(file.team)
             self._teams[file.team].record = None  # asked for once: a decoded record takes much memory
-            self._open = (file.team, record, shared_of(record["shared"]))
+            self._open = (file.team, record, load_shared_values(record["shared"]))
         _, record, shared = self._open
-        return expanded_of(file.file, record["files"][file.file][2], self.rules, shared)
+        return load_expanded(file.file, record["files"][file.file][2], self.rules, shared)
 
-    def details(self, whole: Whole) -> Iterator[Expanded]:
+    def details(self, whole: WholeTeam) -> Iterator[TaskResult]:
         """Return what is left out of a team taken as a whole, by spec. Raises VanishedError."""
         record = self._record(whole.team)
         if record["folders"] != whole.folders:
             raise VanishedError(whole.team)
-        return details(record)
+        return load_team_details(record)
 
-    def note(self, result: Expanded) -> None:
+    def note(self, result: TaskResult) -> None:
         """Note a new result of a spec."""
         team = result.file.split("/")[1]
         if self._noted not in ("", team):  # specs come team by team
@@ -113,9 +121,9 @@ class Known:
         self._noted = team
         self._teams[team].note(result, self.rules)
 
-    def cluster(self, cluster: str, teams: Sequence[str], make: Callable[[], Expanded]) -> Expanded:
+    def cluster(self, cluster: str, teams: Sequence[str], make: Callable[[], TaskResult]) -> TaskResult:
         """Return the known result of a cluster's platform and tenants before any run, or make it."""
-        name = f"clusters/{short(cluster, *self.clusters, '', *teams)}"
+        name = f"clusters/{digest_words(cluster, *self.clusters, '', *teams)}"
         record = self.store.get(name)
         if isinstance(record, dict) and record["of"] == self.conditions:
             result = self._result(record)
@@ -130,15 +138,15 @@ class Known:
 
     def platform_findings(self, make: Callable[[], list[Finding]]) -> list[Finding]:
         """Return the known findings about clusters and teams before any spec is read, or make them."""
-        record = self.store.get(name := f"platform/{short(*self.clusters)}")
+        record = self.store.get(name := f"platform/{digest_words(*self.clusters)}")
         if isinstance(record, dict) and record["of"] == self.conditions:
             try:
-                return [finding_of(one, self.rules) for one in record["findings"]]
+                return [load_finding(one, self.rules) for one in record["findings"]]
             except ValueError:
                 pass
         found = make()
         try:
-            told = [finding_json(one, self.rules) for one in found]
+            told = [dump_finding(one, self.rules) for one in found]
         except ValueError:
             return found
         self._platform = (name, {"of": self.conditions, "findings": told})
@@ -159,7 +167,7 @@ class Known:
         them."""
         return self.settled | self.clean.folders()
 
-    def save(self, judge: str, telling: Collection[str], changes: Iterable[Change]) -> None:
+    def save(self, judge: str, telling: Collection[str], changes: Iterable[TreeChange]) -> None:
         """Keep the new results.
 
         `judge` had nothing against the texts; empty if there was none, and then `telling` are the files of
@@ -171,8 +179,8 @@ class Known:
             self.store.keep_newest("shapes", 0)
             return
         try:
-            now = look(str(self.root), self.clean.looked_through(), self.seen.memory)
-            if platform_of(self.root, now) != self.platform:
+            now = look_at_folders(str(self.root), self.clean.looked_through(), self.seen.memory)
+            if digest_platform_files(self.root, now) != self.platform:
                 return
             seen_by = judge or self.opinions.batch(((one.path, one.digest) for one in changes), telling)
             for team in list(self._teams):
@@ -202,11 +210,11 @@ class Known:
         texts: dict[str, list[tuple[str, str]]] = {}
         for path in (file.file for file in files):
             digest, judge, told = record["files"].get(path, ("", "", None))
-            bare = bytes_of(digest) if is_same else file_digest(self.root / path)
+            bare = split_bytes_digest(digest) if is_same else digest_file(self.root / path)
             known.digests[path] = bare + self.marks.get(path, "")
             if told is not None and known.digests[path] == digest:
                 texts[path], known.judges[path] = told[1], judge
-        there = folders_with([one for own in texts.values() for one in own])
+        there = find_folders_with([one for own in texts.values() for one in own])
         settled = {one for one, digest in there.items() if self.seen.contents.get(one) == digest}
         self.settled |= settled
         for path, own in texts.items():
@@ -221,9 +229,9 @@ class Known:
 
     def _take_whole(self, team: str, folders: Mapping[str, str], files: Sequence[SpecFile]) -> bool:
         """Take what is known of a team as a whole, and return whether that was possible."""
-        of = (self.conditions, folders, marks_of(self.marks, files), len(files))
+        of = (self.conditions, folders, combine_marks(self.marks, files), len(files))
         held = self.store.get(self._name(team, "sums"))
-        whole = whole_of(team, held, of, self.seen.contents, self.rules)
+        whole = load_whole_team(team, held, of, self.seen.contents, self.rules)
         if whole is None or (self.opinions.judge and {*whole.judges} - {self.opinions.judge}):
             return False
         self.wholes[team] = whole
@@ -240,10 +248,10 @@ class Known:
             folder, _, name = f"{RENDERED}/{path}".rpartition("/")
             if folder in settled:
                 continue
-            if self.seen.contents.get(folder) == digest_of({name: digest}):
+            if self.seen.contents.get(folder) == digest_folder({name: digest}):
                 self.settled.add(folder)
                 continue
-            if file_digest(self.root / folder / name) != digest:
+            if digest_file(self.root / folder / name) != digest:
                 return False
             if "/runs/" in folder and has_other_run(self.root / folder, name):
                 return False
@@ -257,42 +265,45 @@ class Known:
             if self.takes_whole and len(known.taken) == len(known.digests):  # it was not taken as a whole
                 self._sum_up(team, self._record(team))
             return
-        there = {one: files_of(self.root / one) for one in known.folders}
-        folders = {one: digest_of(names) for one, names in there.items()}
+        there = {one: digest_folder_files(self.root / one) for one in known.folders}
+        folders = {one: digest_folder(names) for one, names in there.items()}
         old = self._record(team)
         files = {}
         new, shared = known.new()
         for path in sorted([*known.taken, *new]):
             folder, _, name = path.rpartition("/")
-            if bytes_of(known.digests[path]) == there.get(folder, {}).get(name) and new.get(path) != "":
+            if (
+                split_bytes_digest(known.digests[path]) == there.get(folder, {}).get(name)
+                and new.get(path) != ""
+            ):
                 told = old["files"][path][2] if path in known.taken else json.loads(new[path])
                 files[path] = [known.digests[path], judge or known.judges.get(path, seen_by), told]
-        common = compacted([told for _, _, told in files.values()], shared.values)
+        common = compact_shared_values([told for _, _, told in files.values()], shared.values)
         record = {"of": self.conditions, "folders": folders, "shared": common, "files": files}
         self.store.put(self._name(team), record)
         self._sum_up(team, record)
 
     def _sum_up(self, team: str, record: Json) -> None:
-        marks = marks_of(self.marks, [SpecFile(path, team) for path in record["files"]])
-        self.store.put(self._name(team, "sums"), summed(record, marks))
+        marks = combine_marks(self.marks, [SpecFile(path, team) for path in record["files"]])
+        self.store.put(self._name(team, "sums"), summarise_team(record, marks))
 
-    def _save_cluster(self, name: str, result: Expanded, seen_by: str) -> None:
-        shared = Shared({})
+    def _save_cluster(self, name: str, result: TaskResult, seen_by: str) -> None:
+        shared = SharedValues({})
         if not result.is_lasting:
             return
         try:
-            told = expanded_json(result, self.rules, shared)
+            told = dump_expanded(result, self.rules, shared)
         except ValueError:
             return
         self.store.put(
             name, {"of": self.conditions, "judge": seen_by, "shared": shared.values, "result": told}
         )
 
-    def _result(self, record: Json) -> Expanded | None:
+    def _result(self, record: Json) -> TaskResult | None:
         try:
-            return expanded_of("", record["result"], self.rules, shared_of(record["shared"]))
+            return load_expanded("", record["result"], self.rules, load_shared_values(record["shared"]))
         except (ValueError, TypeError, KeyError):
             return None
 
     def _name(self, team: str, kind: str = "runs") -> str:
-        return f"{kind}/{short(team, '', *self.clusters)}"
+        return f"{kind}/{digest_words(team, '', *self.clusters)}"

@@ -10,25 +10,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gangplan.emit import header_lines
+from gangplan.emit import build_header_lines
 from gangplan.findings import Finding, Location
 from gangplan.generators.scripts import (
     SCRIPTS_VOLUME,
+    build_launch_map,
     is_launch_map,
-    launch_map,
-    launch_map_name,
-    source_of_team,
+    name_launch_map,
+    team_source_of,
 )
 from gangplan.model.job import Job
 from gangplan.objects import Body, dump_all
 from gangplan.pipeline.checks import check_scripts
-from gangplan.pipeline.worker import Expanded, WorkerState, build, check, policies_say, put
+from gangplan.pipeline.worker import (
+    TaskResult,
+    WorkerState,
+    build_groups,
+    check_built_file,
+    judge_by_policies,
+    store_text,
+)
 from gangplan.rules.runs import LAUNCH_SCRIPTS_LOST
 from gangplan.source import ManifestError, load_objects
 from gangplan.trace import Tracer
 from gangplan.trace.cause import trace_of
-from gangplan.trace.files import own
-from gangplan.waivers import Subject, marks
+from gangplan.trace.files import build_own_cause
+from gangplan.waivers import Subject, list_waived_policies
 from gangplan.workspace import RENDERED
 
 # In either style of YAML: a mapping below its key, or in braces after it.
@@ -38,78 +45,88 @@ _NAMED = re.compile(
 _HELP = "Bring the file back from Git, or let the job run again: raise run: in its spec."
 
 
-def launch_map_path(cluster: str, team: str, digest: str) -> str:
+def launch_map_path_of(cluster: str, team: str, digest: str) -> str:
     """Return the path of a ConfigMap of launch scripts in the tree."""
     return f"{cluster}/runs/{team}/launch.{digest}.yaml"
 
 
 def put_launch_maps(
-    worker: WorkerState, cluster: str, job: Job, text: str, result: Expanded
+    worker: WorkerState, cluster: str, job: Job, text: str, result: TaskResult
 ) -> list[Finding]:
     """Put the ConfigMaps that a run's text names, and return what is wrong with them."""
     found: list[Finding] = []
     for name, digest in sorted(set(_NAMED.findall(text))):
-        path = launch_map_path(cluster, job.team, digest)
+        path = launch_map_path_of(cluster, job.team, digest)
         if path in result.scripts:
             continue
         result.scripts.add(path)
-        if name == launch_map_name():
-            made = _made(worker, cluster, job)
+        if name == name_launch_map():
+            made = _build_launch_map_once(worker, cluster, job)
             found += made.findings
             result.is_lasting &= made.is_lasting
             result.policies |= made.policies
             for one, numbers in made.matched.items():
                 result.matched.setdefault(one, set()).update(numbers)
-            put(worker, result, path, made.texts[path], path in made.telling)
+            store_text(worker, result, path, made.texts[path], path in made.telling)
             continue
         result.is_lasting = False  # it is what rendered/ holds
         earlier = worker.earlier.read(path)
-        found += _lost(path, name, job.namespace, None if earlier is None else earlier.text)
+        found += _check_kept_launch_scripts(
+            path, name, job.namespace, None if earlier is None else earlier.text
+        )
         if earlier is not None:
-            put(worker, result, path, earlier.text, is_telling=False)
+            store_text(worker, result, path, earlier.text, is_telling=False)
     return found
 
 
-def _made(worker: WorkerState, cluster: str, job: Job) -> Expanded:
+def _build_launch_map_once(worker: WorkerState, cluster: str, job: Job) -> TaskResult:
     """Return the ConfigMap of today's scripts in a team's namespace, built and checked once per worker."""
     key = cluster, job.namespace
     if key not in worker.launch_maps:
-        made = Expanded()
-        before = [launch_map(job, marks(worker.workspace.waivers, Subject(cluster, job.team)))]
-        [bodies] = build(worker, cluster, [before], [made])
-        wrong, is_telling = check(worker, cluster, bodies, before, job.platform, _tracer(job))
+        made = TaskResult()
+        before = [
+            build_launch_map(job, list_waived_policies(worker.workspace.waivers, Subject(cluster, job.team)))
+        ]
+        [bodies] = build_groups(worker, cluster, [before], [made])
+        wrong, is_telling = check_built_file(
+            worker, cluster, bodies, before, job.platform, _build_launch_map_tracer(job)
+        )
         if not wrong:
-            wrong = check_scripts(bodies, before, _tracer(job), worker.builders[cluster].component)
+            wrong = check_scripts(
+                bodies, before, _build_launch_map_tracer(job), worker.builders[cluster].component
+            )
         if not wrong:
-            wrong = policies_say(worker, cluster, bodies, _tracer(job), made, [], before)
+            wrong = judge_by_policies(
+                worker, cluster, bodies, _build_launch_map_tracer(job), made, [], before
+            )
         made.findings += wrong
-        path = launch_map_path(cluster, job.team, launch_map_name()[-8:])
-        made.texts[path] = dump_all(bodies, header_lines(source_of_team(job.team)))
+        path = launch_map_path_of(cluster, job.team, name_launch_map()[-8:])
+        made.texts[path] = dump_all(bodies, build_header_lines(team_source_of(job.team)))
         if is_telling:
             made.telling.add(path)
         worker.launch_maps[key] = made
     return worker.launch_maps[key]
 
 
-def _tracer(job: Job) -> Tracer:
+def _build_launch_map_tracer(job: Job) -> Tracer:
     """Return the tracer of the ConfigMap: gangplan alone decides what is in it."""
-    home = Location(source_of_team(job.team), 1, 1)
-    cause = own("gangplan's launch scripts, the same for all runs of the team")
+    home = Location(team_source_of(job.team), 1, 1)
+    cause = build_own_cause("gangplan's launch scripts, the same for all runs of the team")
     return lambda _index, _path: trace_of([cause], home)
 
 
-def _lost(path: str, name: str, namespace: str, text: str | None) -> Iterator[Finding]:
+def _check_kept_launch_scripts(path: str, name: str, namespace: str, text: str | None) -> Iterator[Finding]:
     """Yield a finding if `rendered/` does not hold the scripts of a run, or if they were changed."""
     where = Location(f"{RENDERED}/{path}", 1, 1)
     if text is None:
         message = f"a run that is kept mounts {name}, which {RENDERED}/ does not hold"
         yield Finding(LAUNCH_SCRIPTS_LOST, where, message, _HELP)
-    elif not is_launch_map(_bodies(text), namespace, name[-8:]):
+    elif not is_launch_map(_load_launch_map_objects(text), namespace, name[-8:]):
         message = f"what this file holds is not {name}: its scripts were changed"
         yield Finding(LAUNCH_SCRIPTS_LOST, where, message, _HELP)
 
 
-def _bodies(text: str) -> list[Body]:
+def _load_launch_map_objects(text: str) -> list[Body]:
     try:
         return load_objects(text)
     except ManifestError:

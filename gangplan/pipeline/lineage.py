@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gangplan.generators.trainjob import IMAGE_DIGEST
-from gangplan.model.backend import BY_HOLDER, BY_KIND
+from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND
 from gangplan.objects import Body
 
 # The container that runs the user's program, in every role (templates/pod.yaml.j2).
 _CONTAINER = "node"
 
 
-def with_own_digest(bodies: Sequence[Body]) -> list[Body]:
+def annotate_image_digest(bodies: Sequence[Body]) -> list[Body]:
     """Return the objects of a run, with the digest that its runtime runs in the TrainJob's annotations.
 
     If the containers have no digest, or different ones, the TrainJob names none.
@@ -27,14 +27,17 @@ def with_own_digest(bodies: Sequence[Body]) -> list[Body]:
     found = {
         image.partition("@")[2]
         for body in bodies
-        if body["kind"] in BY_HOLDER
-        for image in _images(body["spec"])
+        if body["kind"] in BACKEND_BY_HOLDER
+        for image in _list_container_images(body["spec"])
     }
     digest = found.pop() if len(found) == 1 else ""
-    return [_naming(body, digest) if body["kind"] in BY_KIND else body for body in bodies]
+    return [
+        _set_image_digest_annotation(body, digest) if body["kind"] in BACKEND_BY_KIND else body
+        for body in bodies
+    ]
 
 
-def _naming(job: Body, digest: str) -> Body:
+def _set_image_digest_annotation(job: Body, digest: str) -> Body:
     metadata = job["metadata"]
     annotations = metadata.get("annotations") or {}
     if annotations.get(IMAGE_DIGEST, digest) == digest:
@@ -45,7 +48,7 @@ def _naming(job: Body, digest: str) -> Body:
     return {**job, "metadata": {**metadata, "annotations": told}}
 
 
-def _images(value: Any) -> Iterator[str]:
+def _list_container_images(value: Any) -> Iterator[str]:
     """Yield the images of a spec's containers. It comes from a file and may hold anything."""
     if isinstance(value, dict):
         for name, item in value.items():
@@ -53,7 +56,7 @@ def _images(value: Any) -> Iterator[str]:
                 own = [one for one in item if isinstance(one, dict) and one.get("name") == _CONTAINER]
                 yield from (str(one.get("image")) for one in own)
             else:
-                yield from _images(item)
+                yield from _list_container_images(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _images(item)
+            yield from _list_container_images(item)

@@ -11,11 +11,11 @@ import re
 from gangplan.component import Component, Patch
 from gangplan.component.target import RUN_LABEL
 from gangplan.findings import Finding
-from gangplan.model.backend import RUNTIME, role_of, title_of
-from gangplan.model.job import PLACEHOLDER
+from gangplan.model.backend import RUNTIME_KIND, role_of, title_of
+from gangplan.model.job import HASH_PLACEHOLDER
 from gangplan.objects import Body, ref_of
 from gangplan.rules.steps import PATCH_MEETS_STEP
-from gangplan.validate.problems import dotted
+from gangplan.validate.problems import format_path
 from gangplan.validate.world import BuiltRun
 
 JOB_LABEL = "gangplan.dev/job"
@@ -23,7 +23,7 @@ _JOBS = "/spec/template/spec/replicatedJobs/"
 _NUMBERED = re.compile(rf"{_JOBS}(\d+)(?:/|$)")
 
 
-def moved_patches(component: Component, run: BuiltRun) -> list[Finding]:
+def check_moved_patches(component: Component, run: BuiltRun) -> list[Finding]:
     """Report patches that change one job in a run with steps and another one in runs without.
 
     A patch that targets one job by its label or name is written for that job, and one that tests the name of
@@ -31,12 +31,12 @@ def moved_patches(component: Component, run: BuiltRun) -> list[Finding]:
     """
     found = []
     for body in run.generated:
-        if body["kind"] != RUNTIME:
+        if body["kind"] != RUNTIME_KIND:
             continue
         names = [str(one["name"]) for one in body["spec"]["template"]["spec"]["replicatedJobs"]]
         for patch in component.patches:
             if patch.target.matches(body) and not _is_aimed(patch):
-                found += _met(patch, run, names, body)
+                found += _check_patch_meets_step(patch, run, names, body)
     return found
 
 
@@ -46,7 +46,7 @@ def _is_aimed(patch: Patch) -> bool:
     )
 
 
-def _met(patch: Patch, run: BuiltRun, names: list[str], body: Body) -> list[Finding]:
+def _check_patch_meets_step(patch: Patch, run: BuiltRun, names: list[str], body: Body) -> list[Finding]:
     job = run.unit.job
     found: dict[int, Finding] = {}
     for one in patch.operations:
@@ -58,8 +58,12 @@ def _met(patch: Patch, run: BuiltRun, names: list[str], body: Body) -> list[Find
         )
         if number in found or is_tested or later >= len(names):
             continue
-        meets = f"the step '{names[number]}'" if number < len(job.steps) else _title(names[number])
-        usual = _title(names[later])
+        meets = (
+            f"the step '{names[number]}'"
+            if number < len(job.steps)
+            else _describe_replicated_job(names[number])
+        )
+        usual = _describe_replicated_job(names[later])
         message = (
             f"the patch changes {meets} of job '{job.name}'; in runs without steps,"
             f" replicatedJobs/{number} is {usual}"
@@ -69,10 +73,10 @@ def _met(patch: Patch, run: BuiltRun, names: list[str], body: Body) -> list[Find
             f" a patch of replicatedJobs/{later} with {JOB_LABEL}={job.name}."
         )
         path = ("spec", "template", "spec", "replicatedJobs", number)
-        about = str(ref_of(body)).replace(f"-{PLACEHOLDER}", "")  # the hash is not known yet
-        found[number] = Finding(PATCH_MEETS_STEP, one.where(), message, help, about, dotted(path))
+        about = str(ref_of(body)).replace(f"-{HASH_PLACEHOLDER}", "")  # the hash is not known yet
+        found[number] = Finding(PATCH_MEETS_STEP, one.where(), message, help, about, format_path(path))
     return list(found.values())
 
 
-def _title(name: str) -> str:
+def _describe_replicated_job(name: str) -> str:
     return f"the {title_of(name)}" if role_of(name) else f"'{name}'"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
 
-from gangplan.incremental.store import Store
+from gangplan.incremental.store import RecordStore
 from gangplan.records import dataclass
 
 _PREFIX = "batch-"
@@ -20,10 +20,10 @@ MOST_BATCHES = 256
 
 
 @dataclass(slots=True)
-class Opinions:
+class SecondOpinions:
     """What `judge` still has to see, by batch; its label is empty without a judge."""
 
-    store: Store
+    store: RecordStore
     judge: str = ""
     _pending: dict[str, dict[str, str]] = field(default_factory=dict)
 

@@ -12,15 +12,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from gangplan.generators import PLATFORM_GENERATORS
-from gangplan.generators.scripts import SCRIPTS_VOLUME, source_of_team
-from gangplan.generators.tenants import DEBUGGER, ROLE_OF
-from gangplan.model.kinds import Part, kinds_of
-from gangplan.model.schedule import ACCOUNT
+from gangplan.generators.scripts import SCRIPTS_VOLUME, team_source_of
+from gangplan.generators.tenants import DEBUGGER_ROLE, ROLE_OF_PERSONA
+from gangplan.model.kinds import TreePart, find_kinds_of_parts
+from gangplan.model.schedule import SCHEDULER_ACCOUNT
 from gangplan.objects import Body, Ref, ref_of
-from gangplan.spec.namespaces import RESERVED
+from gangplan.spec.namespaces import RESERVED_NAMESPACES
 
 # The parts of a tree, by the names of their files.
-_PARTS: Mapping[str, Part] = {
+_PARTS: Mapping[str, TreePart] = {
     "runs": "runs",
     **dict.fromkeys(PLATFORM_GENERATORS, "platform"),
     "platform": "platform",  # of trees from before the platform was split into files
@@ -29,7 +29,13 @@ _PARTS: Mapping[str, Part] = {
 }
 # The roles that a tenant's bindings may name.
 BOUND_ROLES = frozenset(
-    {*ROLE_OF.values(), DEBUGGER, "mpijob-creator", ACCOUNT, "system:openshift:scc:nonroot-v2"}
+    {
+        *ROLE_OF_PERSONA.values(),
+        DEBUGGER_ROLE,
+        "mpijob-creator",
+        SCHEDULER_ACCOUNT,
+        "system:openshift:scc:nonroot-v2",
+    }
 )
 # Kinds that grant rights apply at once, so in a rendered file they are never harmless.
 _RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
@@ -46,24 +52,28 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
     """Return whether a render may have written a file that is not rendered now; `taken` are namespaces of
     today."""
     place = _PLACE.fullmatch(path)
-    if place is None or not _fits(place, source):
+    if place is None or not _has_expected_source(place, source):
         return False
     refs = Counter(map(ref_of, bodies))
     own = {ref.name for ref in refs if ref.kind == "Namespace"} or {ref.namespace for ref in refs} - {""}
     is_own = all(ref.namespace in (*own, "") for ref in refs) and not (own & {*taken})
-    if not is_own or any(RESERVED.fullmatch(one) for one in own) or any(count > 1 for count in refs.values()):
+    if (
+        not is_own
+        or any(RESERVED_NAMESPACES.fullmatch(one) for one in own)
+        or any(count > 1 for count in refs.values())
+    ):
         return False
     if place["scripts"]:
         wanted = f"{SCRIPTS_VOLUME}-{place['scripts']}"
         is_known = all(ref.kind == "ConfigMap" and ref.name == wanted for ref in refs)
     elif place["run"]:
-        is_known = all(is_part(ref, place["run"]) for ref in refs) and len(own) == 1
+        is_known = all(is_run_part(ref, place["run"]) for ref in refs) and len(own) == 1
     else:
         is_known = all(_is_in(place["platform"] or place["tenant"], ref) for ref in refs)
-    return is_known and all(_is_marked(body) and _grants_little(body) for body in bodies)
+    return is_known and all(_is_marked(body) and _grants_only_rendered_rights(body) for body in bodies)
 
 
-def _grants_little(body: Body) -> bool:
+def _grants_only_rendered_rights(body: Body) -> bool:
     """Return whether an object grants no more than a render does: a gangplan role, a namespace of
     restricted pods."""
     if body["kind"] == "RoleBinding":
@@ -73,7 +83,7 @@ def _grants_little(body: Body) -> bool:
     return True
 
 
-def is_part(ref: Ref, run: str) -> bool:
+def is_run_part(ref: Ref, run: str) -> bool:
     """Return whether an object may be part of a run; what starts a schedule has the job's name, without a
     hash."""
     is_named = f"{ref.name}-".startswith(f"{run}-") or (
@@ -84,15 +94,15 @@ def is_part(ref: Ref, run: str) -> bool:
 
 def _is_in(part: str, ref: Ref) -> bool:
     """Return whether objects of its kind belong in files of a part."""
-    return any(one.name == ref.kind for one in kinds_of(_PARTS[part]))
+    return any(one.name == ref.kind for one in find_kinds_of_parts(_PARTS[part]))
 
 
-def _fits(place: re.Match[str], source: str) -> bool:
+def _has_expected_source(place: re.Match[str], source: str) -> bool:
     """Return whether a file comes from where files of its name come from."""
     if place["run"]:
         return source.startswith(f"specs/{place['owner']}/")
     if place["scripts"]:
-        return source == source_of_team(place["mounting"])
+        return source == team_source_of(place["mounting"])
     if place["team"]:
         return source == f"specs/{place['team']}/team.yaml"
     return source == f"overlays/{place['cluster']}/cluster.yaml"

@@ -14,7 +14,7 @@ from gangplan.waivers import excuse_by_file
 from gangplan.workspace import OVERLAYS, SPECS, Workspace
 
 
-def platform_findings(workspace: Workspace) -> list[Finding]:
+def check_platform_files(workspace: Workspace) -> list[Finding]:
     """Check clusters, teams, policies and waivers, before any spec is read."""
     findings: list[Finding] = []
     for name, cluster in workspace.clusters.items():
@@ -29,7 +29,7 @@ def platform_findings(workspace: Workspace) -> list[Finding]:
     return findings
 
 
-def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
+def find_closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
     """Return the clusters with an error in their own files, or in those of a team on them; the others
     continue.
 

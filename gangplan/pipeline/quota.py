@@ -9,15 +9,15 @@ from pathlib import Path
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding
-from gangplan.model.amounts import bare, say
+from gangplan.model.amounts import format_amount, format_with_unit
 from gangplan.model.manager import ManagerSettings
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site
-from gangplan.model.usage import Usage
+from gangplan.model.usage import QueueUsage
 from gangplan.records import dataclass
-from gangplan.resolve.counted import counted, counted_amounts, counted_resources
-from gangplan.resolve.shares import capacity, measure
-from gangplan.resolve.tree import most_by_queue
+from gangplan.resolve.counted import convert_site_quotas, convert_to_counted_amounts, list_counted_resources
+from gangplan.resolve.shares import compute_pool_capacity, find_measure
+from gangplan.resolve.tree import compute_most_by_queue
 from gangplan.rules.quotas import QUOTA_NEARLY_USED
 from gangplan.spec.nodes import NodePool
 from gangplan.workspace import ClusterFile
@@ -27,7 +27,7 @@ NEARLY = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuotaRow:
     """One team in one pool, in the pool's measure (GPUs, else CPU). `used` is None without a snapshot."""
 
     team: str
@@ -43,17 +43,17 @@ class ClusterHoldings:
     """One cluster: its rows by team, the capacity of each pool, what cohorts keep, by resource."""
 
     cluster: str
-    rows: Sequence[Row]
+    rows: Sequence[QuotaRow]
     pools: dict[str, tuple[str, Quantity]]
     reserves: dict[str, Quantity] = field(default_factory=dict)
 
 
-def percent(used: Quantity, whole: Quantity) -> int:
+def compute_percent(used: Quantity, whole: Quantity) -> int:
     """Return the used part of the whole in percent, rounded to the nearest."""
     return round(100 * used.nano / whole.nano) if whole else 0
 
 
-def check_known(usage: Usage, site: Site, file: Path | None) -> None:
+def check_snapshot_matches(usage: QueueUsage, site: Site, file: Path | None) -> None:
     """Raise UserError for a snapshot of another cluster, or from before flavors were renamed.
 
     It would look as if nothing were used.
@@ -74,11 +74,11 @@ def check_known(usage: Usage, site: Site, file: Path | None) -> None:
                 )
 
 
-def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> ClusterHoldings:
+def build_cluster_holdings(cluster: ClusterFile, site: Site, usage: QueueUsage | None) -> ClusterHoldings:
     """Return the quotas of a cluster's teams, and what a snapshot says is used of them."""
     pools = cluster.spec.node_pools
-    site = counted(site)
-    most = most_by_queue(site)
+    site = convert_site_quotas(site)
+    most = compute_most_by_queue(site)
     names = {flavor.name: flavor.pool for flavor in site.flavors}
     rows = []
     for queue in site.queues:
@@ -92,8 +92,10 @@ def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> Cluster
                 used = sum(
                     (usage.get(name, {}).get(quota.flavor, {}).get(resource, ZERO) for name in queues), ZERO
                 )
-            rows.append(Row(queue.team, pool, resource, own, most[queue.name][quota.flavor][resource], used))
-    offered = {name: _offered(pool, site.manager) for name, pool in pools.items()}
+            rows.append(
+                QuotaRow(queue.team, pool, resource, own, most[queue.name][quota.flavor][resource], used)
+            )
+    offered = {name: _compute_offered_capacity(pool, site.manager) for name, pool in pools.items()}
     reserves: dict[str, Quantity] = {}
     for cohort in site.cohorts:
         for quota in cohort.quotas:
@@ -105,16 +107,16 @@ def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> Cluster
 
 def shown_measure(pool: NodePool, manager: ManagerSettings) -> str:
     """Return the resource that a pool is divided by, or what quota counts for it."""
-    resource = measure(pool)
-    return resource if resource in (names := counted_resources((resource,), manager)) else names[0]
+    resource = find_measure(pool)
+    return resource if resource in (names := list_counted_resources((resource,), manager)) else names[0]
 
 
-def _offered(pool: NodePool, manager: ManagerSettings) -> tuple[str, Quantity]:
+def _compute_offered_capacity(pool: NodePool, manager: ManagerSettings) -> tuple[str, Quantity]:
     resource = shown_measure(pool, manager)
-    return resource, counted_amounts(capacity(pool), manager)[resource]
+    return resource, convert_to_counted_amounts(compute_pool_capacity(pool), manager)[resource]
 
 
-def nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]:
+def check_nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]:
     """Report teams that use nine tenths of their own quota, all pools of one resource together."""
     found = []
     for team in dict.fromkeys(row.team for row in holding.rows):
@@ -122,8 +124,8 @@ def nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]
             rows = [row for row in holding.rows if (row.team, row.resource) == (team, resource)]
             own = sum((row.quota for row in rows), ZERO)
             used = sum((row.used for row in rows if row.used is not None), Quantity(0))
-            if own and used and percent(used, own) >= NEARLY:
-                shares = f"{bare(resource, used)}/{say(resource, own)}"
+            if own and used and compute_percent(used, own) >= NEARLY:
+                shares = f"{format_amount(resource, used)}/{format_with_unit(resource, own)}"
                 beyond = " and borrows" if used > own else ""
                 message = f"team {team} is approaching its quota limit ({shares} used)"
                 if beyond:

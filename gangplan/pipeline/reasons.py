@@ -7,21 +7,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gangplan.emit import EarlierRun
-from gangplan.objects import Body, Path, walk
-from gangplan.plan import Unit
-from gangplan.plan.names import is_hashed
+from gangplan.findings import FieldPath
+from gangplan.objects import Body, walk_leaves
+from gangplan.plan import RunPlan
+from gangplan.plan.names import is_hashed_kind
 from gangplan.source import ManifestError, load_objects
 from gangplan.trace import Tracer
 from gangplan.trace.cause import Cause
-from gangplan.trace.files import at
-from gangplan.trace.tracing import files_of
-from gangplan.validate.problems import dotted
+from gangplan.trace.files import find_value_at
+from gangplan.trace.tracing import list_run_documents
+from gangplan.validate.problems import format_path
 
 # How many places are named; the objects of `plan --base` have the rest.
 _MOST = 3
 
 
-def reasons(unit: Unit, earlier: EarlierRun, bodies: Sequence[Body], tracer: Callable[[], Tracer]) -> str:
+def explain_new_run(
+    unit: RunPlan, earlier: EarlierRun, bodies: Sequence[Body], tracer: Callable[[], Tracer]
+) -> str:
     """Return `because of images/catalog.yaml:6:13 (images.openmpi.digest)`, or the fields of a run that
     differ.
 
@@ -32,55 +35,57 @@ def reasons(unit: Unit, earlier: EarlierRun, bodies: Sequence[Body], tracer: Cal
     except ManifestError:
         return ""  # reported elsewhere
     old = {body["kind"]: body for body in before}
-    trace, values = tracer(), _values(unit)
+    trace, values = tracer(), _build_written_value_lookup(unit)
     certain: dict[str, None] = {}
     fields: dict[str, None] = {}
     for index, body in enumerate(bodies):
-        if not is_hashed(body["kind"]):
+        if not is_hashed_kind(body["kind"]):
             continue
-        for path, was, value in _changed(old.get(body["kind"], {}), body):
+        for path, was, value in _find_changed_fields(old.get(body["kind"], {}), body):
             found = [one for one in trace(index, path).causes if _is_told(unit, one)]
             # Only causes whose value is in the new field and was not in the old one: others that decide the
             # field may not have changed at all.
-            certain.update((_words(one), None) for one in found if _is_in(values(one), value, was))
-            fields[f"{body['kind']} {dotted(path)}"] = None
+            certain.update(
+                (_describe_cause_place(one), None) for one in found if _is_in(values(one), value, was)
+            )
+            fields[f"{body['kind']} {format_path(path)}"] = None
     if certain:
-        return f"because of {_some(list(certain), 'places')}"
-    return f"different in {_some(list(fields), 'fields')}" if fields else ""
+        return f"because of {_format_shortened_list(list(certain), 'places')}"
+    return f"different in {_format_shortened_list(list(fields), 'fields')}" if fields else ""
 
 
-def _some(words: Sequence[str], what: str) -> str:
+def _format_shortened_list(words: Sequence[str], what: str) -> str:
     more = [f"{len(words) - _MOST} other {what}"] if len(words) > _MOST else []
     return ", ".join([*words[:_MOST], *more])
 
 
-def _words(cause: Cause) -> str:
+def _describe_cause_place(cause: Cause) -> str:
     steps = ".".join(map(str, cause.field))
     return f"{cause.where}{f' ({steps})' if steps else ''}"
 
 
-def _changed(old: Body, new: Body) -> Iterator[tuple[Path, Any, Any]]:
+def _find_changed_fields(old: Body, new: Body) -> Iterator[tuple[FieldPath, Any, Any]]:
     """Yield the fields of an object that changed, each with both values; no metadata."""
     part = "data" if "data" in new else "spec"
-    before = dict(walk(old.get(part) or {}))
-    for path, value in walk(new.get(part) or {}):
+    before = dict(walk_leaves(old.get(part) or {}))
+    for path, value in walk_leaves(new.get(part) or {}):
         if before.get(path) != value:
             yield (part, *path), before.get(path), value
 
 
-def _is_told(unit: Unit, cause: Cause) -> bool:
+def _is_told(unit: RunPlan, cause: Cause) -> bool:
     """Return whether a cause is written in a file other than the spec, which did not change."""
     return cause.where is not None and cause.is_written and cause.where.file != unit.job.source
 
 
-def _values(unit: Unit) -> Callable[[Cause], Any]:
+def _build_written_value_lookup(unit: RunPlan) -> Callable[[Cause], Any]:
     """Return a function that looks up what is written at a cause."""
-    files = files_of(unit)
+    files = list_run_documents(unit)
     documents = {one.file: one for one in (files.team, files.cluster, files.catalog) if one is not None}
 
     def value(cause: Cause) -> Any:
         document = documents.get(cause.file)
-        return at(document.value, cause.field) if document is not None else None
+        return find_value_at(document.value, cause.field) if document is not None else None
 
     return value
 

@@ -10,17 +10,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.emit import Change, FileOutcome, Stage, conflict_line
-from gangplan.emit.lock import locked
-from gangplan.emit.tree import STATE, is_unfinished, recover
+from gangplan.emit import FileOutcome, StagingFolder, TreeChange, find_conflict_line
+from gangplan.emit.lock import lock_state_folder
+from gangplan.emit.tree import STATE_FOLDER, is_unfinished, recover_tree
 from gangplan.errors import ToolError
 from gangplan.findings import Finding
-from gangplan.incremental.store import Store
-from gangplan.pipeline.conditions import known_of
-from gangplan.pipeline.foreign import Today, foreign
+from gangplan.incremental.store import RecordStore
+from gangplan.pipeline.conditions import load_known_results
+from gangplan.pipeline.foreign import ExpectedTree, check_unmanaged_files
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.seen import file_digest, looked, note_unswept, unswept
-from gangplan.pipeline.stages import run
+from gangplan.pipeline.seen import (
+    digest_file,
+    look_at_workspace,
+    read_sweepless_folders,
+    store_sweepless_folders,
+)
+from gangplan.pipeline.stages import run_stages
 from gangplan.pipeline.whole import VanishedError
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import RENDERED, Workspace, load_workspace
@@ -31,49 +36,49 @@ _SLACK_NS = 2_000_000_000
 _FEW = 1000
 
 
-def render(request: Request, tree: Path | None = None, check: bool = False) -> Result:
+def render_tree(request: Request, tree: Path | None = None, check: bool = False) -> Result:
     """Render into `tree` (default: rendered/). With `check`, write nothing; `changes` are then the drift."""
-    with _staged(request.root, tree or request.root / RENDERED, check) as (stage, last):
+    with _open_staging_folder(request.root, tree or request.root / RENDERED, check) as (stage, last):
         if request.looked is not None and request.looked.began < last + _SLACK_NS:
             request = replace(request, looked=None)  # another render has ended since
         # Find files with new schema facts here too, so that the next validation need not see the others.
         request = replace(request, uses_cache=request.uses_cache and tree is None, with_facts=True)
-        result = _run(request, stage)
+        result = _run_render_stages(request, stage)
         if result.has_errors:
-            save(result)
+            save_results(result)
             return result
         wanted = {change.path for change in result.changes}
-        removed = stage.obsolete(wanted, result.scope.covers, _unsettled(result, request))
-        result.changes += [Change(path, FileOutcome.REMOVED) for path in removed]
+        removed = stage.obsolete(wanted, result.scope.covers, _list_unsettled_folders(result, request))
+        result.changes += [TreeChange(path, FileOutcome.REMOVED) for path in removed]
         result.changes.sort(key=lambda change: change.path)
         if check:
-            _attach_texts(result, stage)
-            result.strangers = foreign(
-                stage.tree, settled=settled_of(result, request), folders=_folders_of(result)
+            _attach_changed_texts(result, stage)
+            result.strangers = check_unmanaged_files(
+                stage.tree, settled=settled_of(result, request), folders=_list_rendered_folders(result)
             )
         else:
             stage.commit(removed)
             if request.looked is not None:
                 changed = len(result.differences)
                 request.looked.is_over, request.looked.is_rewritten = 0 < changed < _FEW, changed >= _FEW
-        save(result)
+        save_results(result)
         return result
 
 
-def preview(request: Request, workspace: Workspace | None = None) -> Result:
+def preview_render(request: Request, workspace: Workspace | None = None) -> Result:
     """Render without writing: the runs and the texts stay in memory. Callers that have the workspace pass
     it on."""
-    _finish(request.root)
-    return run(request, workspace or load_workspace(request.root), None)
+    _finish_killed_render(request.root)
+    return run_stages(request, workspace or load_workspace(request.root), None)
 
 
-def strangers(request: Request, result: Result, folder: Path) -> list[Finding]:
+def report_unmanaged_files(request: Request, result: Result, folder: Path) -> list[Finding]:
     """Report what is in rendered/ and is not gangplan's; `folder` holds what is rendered now."""
     tree = request.root / RENDERED
-    settled = {*settled_of(result, request), *(f"{RENDERED}/{path}" for path in standing_of(result))}
-    seen = _folders_of(result)
+    settled = {*settled_of(result, request), *(f"{RENDERED}/{path}" for path in list_settled_files(result))}
+    seen = _list_rendered_folders(result)
     if result.has_errors:  # then the render is not complete
-        return foreign(tree, settled=settled, folders=seen)
+        return check_unmanaged_files(tree, settled=settled, folders=seen)
     workspace = result.workspace
     homes = {
         (name, team): namespace_of(cluster.spec, team, workspace.teams[team].spec)
@@ -81,10 +86,10 @@ def strangers(request: Request, result: Result, folder: Path) -> list[Finding]:
         for team in cluster.spec.teams
         if team in workspace.teams
     }
-    return foreign(tree, Today(folder, homes), result.scope.covers, settled, seen)
+    return check_unmanaged_files(tree, ExpectedTree(folder, homes), result.scope.covers, settled, seen)
 
 
-def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
+def find_stale_files(request: Request, result: Result, folder: Path) -> list[TreeChange]:
     """Return what a render would change in rendered/; empty if there is no such folder, or if there are
     errors.
 
@@ -97,18 +102,20 @@ def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
     for change in result.differences:
         old, new = tree / change.path, folder / change.path
         is_there = old.is_file() and not old.is_symlink()
-        if is_there and conflict_line(old.read_bytes()):
+        if is_there and find_conflict_line(old.read_bytes()):
             continue  # reported as a conflict
         if not (is_there and old.read_bytes() == new.read_bytes()):
-            found.append(Change(change.path, FileOutcome.CHANGED if is_there else FileOutcome.NEW))
+            found.append(TreeChange(change.path, FileOutcome.CHANGED if is_there else FileOutcome.NEW))
     for change in result.changes if request.told is not None else ():  # shards leave out new files, too
         if change.outcome is FileOutcome.SAME and not (tree / change.path).is_file():
-            found.append(Change(change.path, FileOutcome.NEW))
-    stage = Stage(tree, folder, is_look=True)
+            found.append(TreeChange(change.path, FileOutcome.NEW))
+    stage = StagingFolder(tree, folder, is_look=True)
     wanted = {change.path for change in result.changes}
-    gone = stage.obsolete(wanted, result.scope.covers, _unsettled(result, request))
+    gone = stage.obsolete(wanted, result.scope.covers, _list_unsettled_folders(result, request))
     found += [
-        Change(path, FileOutcome.REMOVED) for path in gone if not conflict_line((tree / path).read_bytes())
+        TreeChange(path, FileOutcome.REMOVED)
+        for path in gone
+        if not find_conflict_line((tree / path).read_bytes())
     ]
     if all(change.outcome is FileOutcome.NEW for change in found) and len(found) == len(result.changes) + len(
         result.wholes
@@ -118,27 +125,29 @@ def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
 
 
 @contextmanager
-def rendered_aside(request: Request, judge: str = "", is_whole: bool = True) -> Iterator[tuple[Result, Path]]:
+def render_into_temporary_folder(
+    request: Request, judge: str = "", is_whole: bool = True
+) -> Iterator[tuple[Result, Path]]:
     """Render into a temporary folder, which exists only within the context.
 
     Known results are not in it but in `rendered/`, except those that the `judge` has not seen. Unless
-    `is_whole`, files that `rendered/` has already are not in it either (`standing_of`).
+    `is_whole`, files that `rendered/` has already are not in it either (`list_settled_files`).
     """
-    _finish(request.root)
+    _finish_killed_render(request.root)
     with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
         tree = Path(folder) / "nothing" if is_whole else request.root / RENDERED
-        stage = Stage(tree, Path(folder) / "tree", is_look=True)
+        stage = StagingFolder(tree, Path(folder) / "tree", is_look=True)
         stage.folder.mkdir()
-        yield _run(request, stage, judge), stage.folder
+        yield _run_render_stages(request, stage, judge), stage.folder
 
 
-def _finish(root: Path) -> None:
+def _finish_killed_render(root: Path) -> None:
     """Finish what a killed render began, before `rendered/` is read; a render that still runs does so
     itself."""
-    state = root / STATE
+    state = root / STATE_FOLDER
     if is_unfinished(state):
-        with suppress(ToolError), locked(state):
-            recover(root / RENDERED, state)
+        with suppress(ToolError), lock_state_folder(state):
+            recover_tree(root / RENDERED, state)
 
 
 def settled_of(result: Result, request: Request) -> Collection[str]:
@@ -149,31 +158,31 @@ def settled_of(result: Result, request: Request) -> Collection[str]:
     return result.known.settled if result.known is not None else ()
 
 
-def _unsettled(result: Result, request: Request) -> list[str] | None:
+def _list_unsettled_folders(result: Result, request: Request) -> list[str] | None:
     """Return the folders of `rendered/`, by their paths in it, that may hold more than what is rendered
     now."""
-    folders, settled = _folders_of(result), settled_of(result, request)
+    folders, settled = _list_rendered_folders(result), settled_of(result, request)
     if folders is None:
         return None
     return [path[len(RENDERED) + 1 :] for path in folders if path not in settled]
 
 
-def _folders_of(result: Result) -> list[str] | None:
+def _list_rendered_folders(result: Result) -> list[str] | None:
     """Return all folders of `rendered/`, if they were listed."""
     if result.known is None:
         return None
     return result.known.rendered()
 
 
-def standing_of(result: Result) -> set[str]:
+def list_settled_files(result: Result) -> set[str]:
     """Return the files of `rendered/`, by their paths in it, that were found to hold what is rendered now.
 
-    Files of teams that were taken as a whole are left out (`rest_of`).
+    Files of teams that were taken as a whole are left out (`list_whole_team_files`).
     """
     return {change.path for change in result.changes if change.outcome is FileOutcome.SAME}
 
 
-def rest_of(result: Result) -> set[str]:
+def list_whole_team_files(result: Result) -> set[str]:
     """Return the files of `rendered/` of teams that were taken as a whole, by their paths in it.
 
     Raises ToolError.
@@ -187,31 +196,33 @@ def rest_of(result: Result) -> set[str]:
     return {change.path for one in wholes for change in one.changes}
 
 
-def telling_of(result: Result) -> Collection[str]:
+def list_telling_files(result: Result) -> Collection[str]:
     """Return the files that have all schema facts of the others, and those for which that is not known."""
     return result.telling.union(result.unjudged)
 
 
-def _run(request: Request, stage: Stage, judge: str = "") -> Result:
+def _run_render_stages(request: Request, stage: StagingFolder, judge: str = "") -> Result:
     """Run all stages, with results of earlier commands where these may be used."""
     known = None
     if request.uses_cache and not request.keep_runs:
         root = request.root
-        store = Store(str(root))
-        seen = request.looked or looked(root, store)
+        store = RecordStore(str(root))
+        seen = request.looked or look_at_workspace(root, store)
         listed = {} if seen is None else seen.plain
-        workspace = load_workspace(root, unswept(store, seen) if seen is not None else (), listed)
+        workspace = load_workspace(
+            root, read_sweepless_folders(store, seen) if seen is not None else (), listed
+        )
         if seen is not None and not workspace.is_refused:
-            note_unswept(store, seen, workspace.sweeps)
-            known = known_of(root, seen, workspace, judge, request.clusters, request.versions)
+            store_sweepless_folders(store, seen, workspace.sweeps)
+            known = load_known_results(root, seen, workspace, judge, request.clusters, request.versions)
     else:
         workspace = load_workspace(request.root)
     try:
-        result = run(request, workspace, stage, known)
+        result = run_stages(request, workspace, stage, known)
     except VanishedError:  # the known results have changed meanwhile
-        return _run(replace(request, in_sums=False, looked=None), stage, judge)
+        return _run_render_stages(replace(request, in_sums=False, looked=None), stage, judge)
     if known is not None:
-        result.unjudged = known.opinions.unjudged(lambda: _holding(result))
+        result.unjudged = known.opinions.unjudged(lambda: _build_rendered_digest_lookup(result))
     for path in result.unjudged:
         copy = stage.folder / path
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +230,7 @@ def _run(request: Request, stage: Stage, judge: str = "") -> Result:
     return result
 
 
-def _holding(result: Result) -> Callable[[str], str]:
+def _build_rendered_digest_lookup(result: Result) -> Callable[[str], str]:
     """Return a function from a path in `rendered/` to the file's digest if it holds what is rendered now,
     else ""."""
     own = {change.path: change.digest for change in result.changes if change.outcome is FileOutcome.SAME}
@@ -227,20 +238,20 @@ def _holding(result: Result) -> Callable[[str], str]:
 
     def holding(path: str) -> str:
         if f"{RENDERED}/{path}".rpartition("/")[0] in folders:
-            return file_digest(result.workspace.root / RENDERED / path)
+            return digest_file(result.workspace.root / RENDERED / path)
         return own.get(path, "")
 
     return holding
 
 
-def save(result: Result, judge: str = "") -> None:
+def save_results(result: Result, judge: str = "") -> None:
     """Keep the results for the next command."""
     if result.known is not None:
         result.known.save(judge, result.telling, result.changes)
 
 
 @contextmanager
-def _staged(root: Path, tree: Path, check: bool) -> Iterator[tuple[Stage, int]]:
+def _open_staging_folder(root: Path, tree: Path, check: bool) -> Iterator[tuple[StagingFolder, int]]:
     """Yield the stage of a tree, under its lock, and when the lock was last released; always remove the
     stage.
 
@@ -250,12 +261,12 @@ def _staged(root: Path, tree: Path, check: bool) -> Iterator[tuple[Stage, int]]:
     state = root / ".gangplan" if is_default else tree.parent / f".{tree.name}.gangplan"
     if check and not _may_write(state):
         with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
-            stage = Stage(tree, Path(folder) / "tree")
+            stage = StagingFolder(tree, Path(folder) / "tree")
             stage.folder.mkdir()
             yield stage, 0
         return
-    with locked(state) as last:
-        stage = Stage.beside(tree, state)
+    with lock_state_folder(state) as last:
+        stage = StagingFolder.beside(tree, state)
         try:
             yield stage, last
         finally:
@@ -271,7 +282,7 @@ def _may_write(state: Path) -> bool:
     return all(os.access(one, os.W_OK) for one in ours or [state.parent])
 
 
-def _attach_texts(result: Result, stage: Stage) -> None:
+def _attach_changed_texts(result: Result, stage: StagingFolder) -> None:
     """Attach the new text of each file that differs, so that --check can show the difference."""
     for change in result.differences:
         if change.outcome is not FileOutcome.REMOVED:

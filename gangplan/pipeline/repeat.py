@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from gangplan.model.cost import most_seconds
-from gangplan.model.cron import parse_cron, starts
-from gangplan.model.job import Job, Schedule
-from gangplan.model.starts import zone_of
+from gangplan.model.cost import compute_max_seconds
+from gangplan.model.cron import iterate_starts, parse_cron
+from gangplan.model.job import Job, RunSchedule
+from gangplan.model.starts import find_time_zone
 from gangplan.model.statuses import RunStatus
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.retire import Past, Retirement, Retirements, past_of
-from gangplan.pipeline.retire_choice import Selection
+from gangplan.pipeline.retire import GitPast, Retirement, Retirements, read_git_past
+from gangplan.pipeline.retire_choice import RunSelection
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
 
@@ -28,7 +28,7 @@ _OF_JOB = re.compile(r"-[0-9a-f]{8}\.yaml")
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class DueRepetition:
     """A job with a schedule: `run` is its next number if a start is due, else 0, and `why` gives the
     reason."""
 
@@ -38,39 +38,40 @@ class Repetition:
     why: str
 
 
-def repetitions(
+def find_repetitions(
     request: Request, runs: Sequence[PlannedRun], now: int, statuses: Sequence[RunStatus] | None
-) -> list[Repetition]:
-    """Return what is due at a moment, in seconds since 1970. Raises UserError and ToolError as `past_of`."""
+) -> list[DueRepetition]:
+    """Return what is due at a moment, in seconds since 1970. Raises UserError and ToolError as
+    `read_git_past`."""
     jobs: dict[str, list[PlannedRun]] = {}
     for run in runs:
         job = run.unit.job
         if job.schedule is not None and not job.is_dated and job.is_active:
             jobs.setdefault(job.source, []).append(run)
-    past = past_of(request) if jobs else Past({}, {})
-    return [_of_job(jobs[source], past, now, statuses) for source in sorted(jobs)]
+    past = read_git_past(request) if jobs else GitPast({}, {})
+    return [_decide_job_repetition(jobs[source], past, now, statuses) for source in sorted(jobs)]
 
 
-def _of_job(
-    runs: Sequence[PlannedRun], past: Past, now: int, statuses: Sequence[RunStatus] | None
-) -> Repetition:
+def _decide_job_repetition(
+    runs: Sequence[PlannedRun], past: GitPast, now: int, statuses: Sequence[RunStatus] | None
+) -> DueRepetition:
     job = runs[0].unit.job
     assert job.schedule is not None
     name, due = f"{job.team}/{job.name}", last_start(job.schedule, now)
     if due is None:
-        return Repetition(job.source, name, 0, "no start is due")
-    added = max((at for run in runs for at in _added(run, past)), default=None)
+        return DueRepetition(job.source, name, 0, "no start is due")
+    added = max((at for run in runs for at in _list_run_commit_times(run, past)), default=None)
     if added is None:
-        return Repetition(job.source, name, 0, "its first run is not committed yet")
+        return DueRepetition(job.source, name, 0, "its first run is not committed yet")
     if added >= due:
-        return Repetition(job.source, name, 0, "its start was made")
-    active = _active(job, runs, added, now, statuses)
+        return DueRepetition(job.source, name, 0, "its start was made")
+    active = _explain_active_run(job, runs, added, now, statuses)
     if active:
-        return Repetition(job.source, name, 0, f"start skipped: {active}")
-    return Repetition(job.source, name, job.run + 1, "its start is due")
+        return DueRepetition(job.source, name, 0, f"start skipped: {active}")
+    return DueRepetition(job.source, name, job.run + 1, "its start is due")
 
 
-def _added(run: PlannedRun, past: Past) -> Iterator[int]:
+def _list_run_commit_times(run: PlannedRun, past: GitPast) -> Iterator[int]:
     """Yield when Git got each run of a job on a cluster."""
     folder, job = run.path.rpartition("/")[0], run.unit.job.name
     for path in past.events:
@@ -80,15 +81,15 @@ def _added(run: PlannedRun, past: Past) -> Iterator[int]:
                 yield at
 
 
-def last_start(schedule: Schedule, now: int) -> int | None:
+def last_start(schedule: RunSchedule, now: int) -> int | None:
     """Return the last start up to now that is not too late; None without one. Raises KeyError,
     NoZonesError."""
     begin = now - schedule.starting_deadline_s - 1
-    found = starts(parse_cron(schedule.cron), begin, zone_of(schedule.time_zone))
+    found = iterate_starts(parse_cron(schedule.cron), begin, find_time_zone(schedule.time_zone))
     return max(takewhile(lambda at: at <= now, found), default=None)
 
 
-def _active(
+def _explain_active_run(
     job: Job, runs: Sequence[PlannedRun], added: int, now: int, statuses: Sequence[RunStatus] | None
 ) -> str:
     """Return why the job's last run may not be over; empty if it is."""
@@ -99,11 +100,11 @@ def _active(
         if waiting:
             return f"run {waiting[0]} still waits or trains"
         return f"run {missing[0]} is not in the cluster yet" if missing and len(runs) == 1 else ""
-    left = added + max(most_seconds(run.unit.job) for run in runs) - now
+    left = added + max(compute_max_seconds(run.unit.job) for run in runs) - now
     return f"run {runs[0].name} may still train (--finished FILE tells)" if left > 0 else ""
 
 
-def add_dated(runs: Sequence[PlannedRun], chosen: Selection, found: Retirements) -> None:
+def add_dated_runs(runs: Sequence[PlannedRun], chosen: RunSelection, found: Retirements) -> None:
     """Add dated runs that are over and that their schedule no longer keeps, by the statuses of a cluster."""
     for run in runs:
         job = run.unit.job

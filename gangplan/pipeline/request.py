@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 
-from gangplan.emit import Change, FileOutcome, is_run_file
+from gangplan.emit import FileOutcome, TreeChange, is_run_file
 from gangplan.findings import Finding
 from gangplan.incremental.look import Look
 from gangplan.model.run_facts import RunFacts
-from gangplan.pipeline.known import Known
-from gangplan.pipeline.scope import EVERYTHING, Scope
-from gangplan.pipeline.shard import Shard
-from gangplan.pipeline.told import Telling, Told
-from gangplan.pipeline.whole import Whole
-from gangplan.pipeline.worker import Expanded, PlannedRun, WorkerState
+from gangplan.pipeline.known import KnownResults
+from gangplan.pipeline.scope import WHOLE_SCOPE, WorkScope
+from gangplan.pipeline.shard import SpecShard
+from gangplan.pipeline.told import ShardRecorder, ShardRecords
+from gangplan.pipeline.whole import WholeTeam
+from gangplan.pipeline.worker import PlannedRun, TaskResult, WorkerState
 from gangplan.records import dataclass
-from gangplan.resolve.upgrade import Pairs
+from gangplan.resolve.upgrade import VersionPairs
 from gangplan.workspace import Workspace
 
 
@@ -32,18 +32,18 @@ class Request:
     engine: str = "auto"
     jobs: int = 0
     keep_runs: bool = False
-    versions: Pairs = ()  # render as if the clusters had these
+    versions: VersionPairs = ()  # render as if the clusters had these
     with_flows: bool = False  # a preview also says who may talk to whom
     uses_cache: bool = False  # use what earlier commands found out about the same files
     looked: Look | None = None  # the workspace as it was when the command began
     with_facts: bool = False  # also say which files have new schema facts
-    shard: Shard | None = None  # only this part of the specs
-    told: Told | None = None  # what shards found out
+    shard: SpecShard | None = None  # only this part of the specs
+    told: ShardRecords | None = None  # what shards found out
     progress: Callable[[int, int], None] | None = None  # called with how many specs are done, of how many
     # Results of specs and clusters from elsewhere, by their files and folders.
-    taken: Mapping[str, Expanded] = field(default_factory=dict)
+    taken: Mapping[str, TaskResult] = field(default_factory=dict)
     like: WorkerState | None = None  # a worker on another workspace with the same platform
-    noted: dict[str, Expanded] | None = None  # where to put all results, for another request
+    noted: dict[str, TaskResult] | None = None  # where to put all results, for another request
     in_sums: bool = False  # for runs that are as they were, their number and findings are enough
     is_brief: bool = False  # a preview needs neither texts of trials that are alike nor source files of runs
 
@@ -57,7 +57,7 @@ class ShardResult:
     refused for one.
     """
 
-    telling: Telling
+    telling: ShardRecorder
     teams: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
     elsewhere: frozenset[Finding] = frozenset()
@@ -72,7 +72,7 @@ class Result:
 
     workspace: Workspace
     findings: list[Finding] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[TreeChange] = field(default_factory=list)
     runs: list[PlannedRun] = field(default_factory=list)
     facts: list[RunFacts] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
@@ -85,12 +85,14 @@ class Result:
     unjudged: list[str] = field(
         default_factory=list
     )  # files of `rendered/` that a second judge still has to see
-    scope: Scope = EVERYTHING  # what was worked on
-    known: Known | None = None  # what earlier commands found out, and where this one's results are kept
+    scope: WorkScope = WHOLE_SCOPE  # what was worked on
+    known: KnownResults | None = (
+        None  # what earlier commands found out, and where this one's results are kept
+    )
     strangers: list[Finding] = field(default_factory=list)  # with --check: unmanaged files in the tree
     worker: WorkerState | None = None  # the worker in this process
     shard: ShardResult | None = None  # where only a part of the specs is worked on
-    wholes: list[Whole] = field(default_factory=list)  # teams whose changes are not among the `changes`
+    wholes: list[WholeTeam] = field(default_factory=list)  # teams whose changes are not among the `changes`
 
     def count(self, outcome: FileOutcome) -> int:
         """Return how many files have an outcome."""
@@ -109,6 +111,6 @@ class Result:
         return any(finding.is_error for finding in self.findings)
 
     @property
-    def differences(self) -> list[Change]:
+    def differences(self) -> list[TreeChange]:
         """The changes that are not 'same'."""
         return [change for change in self.changes if change.outcome is not FileOutcome.SAME]

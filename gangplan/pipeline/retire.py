@@ -12,24 +12,26 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
-from gangplan.gitops.record import STATE, STOPPED
+from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE
 from gangplan.model.statuses import RunStatus
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.retire_choice import Selection
+from gangplan.pipeline.retire_choice import RunSelection
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
-from gangplan.tools.git import FileEvent, files_at, history_of, removed_texts
+from gangplan.tools.git import FileEvent, history_of, read_files_at, read_removed_texts
 from gangplan.workspace import RENDERED
 
 _RUN_FILE = re.compile(r"([^/]+)/runs/([^/]+)/((.+)-[0-9a-f]{8})\.yaml")
-_RECORD = re.compile(rf"^    {re.escape(STATE)}: {STOPPED}$", re.MULTILINE)
+_RECORD = re.compile(rf"^    {re.escape(STATE_ANNOTATION)}: {STOPPED_STATE}$", re.MULTILINE)
 # The most that a spec may list; the rest follows in later changes.
 MOST = 64
 DAY_S = 24 * 3600
 # Why a run that is over stays: a run that waits for a stopped one is never created.
-WAITED = "{}, but {} comes after it and is not known to be over"
+WAITED_MESSAGE = "{}, but {} comes after it and is not known to be over"
 
-Earlier = tuple[str, str, str]  # a run that is no longer described: its name, its cluster, why it is over
+EarlierRunNote = tuple[
+    str, str, str
+]  # a run that is no longer described: its name, its cluster, why it is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Retirements:
 
 
 @dataclass(slots=True)
-class Past:
+class GitPast:
     """What Git knows: the files of `rendered/` at HEAD, and when each file that ever existed was added and
     removed."""
 
@@ -89,37 +91,39 @@ class Past:
         return next((event.time_s for event in self.events.get(path, ()) if event.is_added), None)
 
 
-def retirements(request: Request, result: Result, chosen: Selection) -> Retirements:
+def plan_retirements(request: Request, result: Result, chosen: RunSelection) -> Retirements:
     """Return the next step of every run that is over. Raises UserError and ToolError as
     `tools.git.history_of`."""
-    past, found = past_of(request), Retirements()
+    past, found = read_git_past(request), Retirements()
     jobs: dict[str, list[PlannedRun]] = {}
     for run in (one for one in result.runs if one.unit.job.trial is None):
         jobs.setdefault(run.unit.job.source, []).append(run)
-    earlier = earlier_runs(request, past, jobs, chosen)
+    earlier = find_earlier_runs(request, past, jobs, chosen)
     waited = {}
     if any(run.unit.job.after for run in result.runs):
-        from gangplan.pipeline.retire_after import awaited  # few runs come after others
+        from gangplan.pipeline.retire_after import find_awaited_jobs  # few runs come after others
 
-        waited = awaited(result.runs, lambda run: why_over(run, past, chosen))
+        waited = find_awaited_jobs(result.runs, lambda run: explain_run_over(run, past, chosen))
     for source in sorted(jobs):
-        _job(source, jobs[source], earlier.get(source, ()), past, chosen, found, waited.get(source, ""))
+        _add_job_retirements(
+            source, jobs[source], earlier.get(source, ()), past, chosen, found, waited.get(source, "")
+        )
     return found
 
 
-def past_of(request: Request) -> Past:
+def read_git_past(request: Request) -> GitPast:
     """Read what Git knows. Raises UserError and ToolError as `tools.git.history_of`."""
     events = history_of(request.root, RENDERED)
-    texts = files_at(request.root, "HEAD", RENDERED)
-    return Past({path: data.decode("utf-8", "replace") for path, data in texts.items()}, events)
+    texts = read_files_at(request.root, "HEAD", RENDERED)
+    return GitPast({path: data.decode("utf-8", "replace") for path, data in texts.items()}, events)
 
 
-def _job(
+def _add_job_retirements(
     source: str,
     runs: Sequence[PlannedRun],
     earlier: Iterable[tuple[str, str, str]],
-    past: Past,
-    chosen: Selection,
+    past: GitPast,
+    chosen: RunSelection,
     found: Retirements,
     waits: str,
 ) -> None:
@@ -132,7 +136,7 @@ def _job(
     change = SpecChange(source)
     gone = []
     for name in job.retired:
-        where = [run for run in runs if is_gone(run, name, past, chosen)]
+        where = [run for run in runs if is_earlier_run_recorded(run, name, past, chosen)]
         if where:
             gone.append(name)
             why = "its record is committed"
@@ -146,35 +150,35 @@ def _job(
             if path in past.removed:
                 change.files[path] = past.removed[path]
     change.retired = tuple(kept)
-    if job.is_stopped and not kept and all(may_go(run, past, chosen) for run in runs):
+    if job.is_stopped and not kept and all(is_run_recorded(run, past, chosen) for run in runs):
         change.is_removed = True
         for run in runs:
             why = "its record is committed"
             found.steps.append(Retirement("remove", run.cluster, job.team, run.name, source, why))
     elif not job.is_stopped:
-        _stop(source, runs, past, chosen, change, found, waits)
+        _stop_finished_run(source, runs, past, chosen, change, found, waits)
     if change.is_removed or change.state or change.retired != job.retired:
         found.changes[source] = change
 
 
-def _stop(
+def _stop_finished_run(
     source: str,
     runs: Sequence[PlannedRun],
-    past: Past,
-    chosen: Selection,
+    past: GitPast,
+    chosen: RunSelection,
     change: SpecChange,
     found: Retirements,
     waits: str,
 ) -> None:
     """Stop the run that a spec describes, if it is over on each cluster that it runs on."""
-    over = {run.cluster: why for run in runs if (why := why_over(run, past, chosen))}
+    over = {run.cluster: why for run in runs if (why := explain_run_over(run, past, chosen))}
     for run in runs:
         job = run.unit.job
         if waits and run.cluster in over:
-            why = WAITED.format(over[run.cluster], waits)
+            why = WAITED_MESSAGE.format(over[run.cluster], waits)
             found.steps.append(Retirement("left", run.cluster, job.team, run.name, source, why))
         elif len(over) == len(runs):
-            change.state = STOPPED
+            change.state = STOPPED_STATE
             found.steps.append(
                 Retirement("record", run.cluster, job.team, run.name, source, over[run.cluster])
             )
@@ -184,12 +188,12 @@ def _stop(
             found.steps.append(Retirement("left", run.cluster, job.team, run.name, source, why))
 
 
-def why_over(run: PlannedRun, past: Past, chosen: Selection) -> str:
+def explain_run_over(run: PlannedRun, past: GitPast, chosen: RunSelection) -> str:
     """Return why the run that a spec describes is over, by its status or age; empty if it is not."""
     if not chosen.takes(run.cluster) or run.unit.job.schedule:  # state: stopped ends a schedule, too
         return ""
     added_s = past.added_s(run.path) if run.path in past.present else None
-    age = "" if added_s is None else _aged(added_s, chosen)
+    age = "" if added_s is None else _describe_run_age(added_s, chosen)
     if chosen.statuses is None:
         return age if chosen.older_s is not None and not chosen.is_superseded else ""
     if run.cluster != chosen.cluster or (chosen.older_s is not None and not age):
@@ -198,23 +202,23 @@ def why_over(run: PlannedRun, past: Past, chosen: Selection) -> str:
     return f"{end}{', ' if end and age else ''}{age}" if end else ""
 
 
-def earlier_runs(
-    request: Request, past: Past, jobs: Mapping[str, Sequence[PlannedRun]], chosen: Selection
-) -> dict[str, list[Earlier]]:
+def find_earlier_runs(
+    request: Request, past: GitPast, jobs: Mapping[str, Sequence[PlannedRun]], chosen: RunSelection
+) -> dict[str, list[EarlierRunNote]]:
     """Return runs that each spec no longer describes and a cluster may still have: name, cluster, why."""
     homes = {
         (run.cluster, run.unit.job.team, run.unit.job.name): run for runs in jobs.values() for run in runs
     }
-    found: dict[str, list[Earlier]] = {}
-    for name, cluster, team, job, why in sorted(_candidates(request, past, homes, chosen)):
+    found: dict[str, list[EarlierRunNote]] = {}
+    for name, cluster, team, job, why in sorted(_find_retirement_candidates(request, past, homes, chosen)):
         run = homes.get((cluster, team, job))
         if run is not None and run.name != name and chosen.takes(cluster):
             found.setdefault(run.unit.job.source, []).append((name, cluster, why))
     return found
 
 
-def _candidates(
-    request: Request, past: Past, homes: Iterable[tuple[str, str, str]], chosen: Selection
+def _find_retirement_candidates(
+    request: Request, past: GitPast, homes: Iterable[tuple[str, str, str]], chosen: RunSelection
 ) -> Iterator[tuple[str, str, str, str, str]]:
     """Yield name, cluster, team, job and why of runs that left Git, or that a cluster reports as ended."""
     known = set(homes)
@@ -225,18 +229,18 @@ def _candidates(
             continue
         if (match[1], match[2], match[4]) in known and _is_there(match[1], match[3], chosen):
             removed[path] = events[0]
-    texts = removed_texts(request.root, RENDERED, removed)
+    texts = read_removed_texts(request.root, RENDERED, removed)
     past.removed.update(texts)
     for path, text in texts.items():
         match = _RUN_FILE.fullmatch(path)
-        age = _aged(removed[path].time_s, chosen)
+        age = _describe_run_age(removed[path].time_s, chosen)
         if match and not _RECORD.search(text) and (chosen.older_s is None or age):
             yield match[3], match[1], match[2], match[4], "superseded"
     back: dict[str, FileEvent] = {}  # read together, because each call of git is slow
     for one in chosen.statuses or ():
         path = f"{chosen.cluster}/runs/{one.team}/{one.name}.yaml"
         added_s = past.added_s(path)
-        is_old = chosen.older_s is None or (added_s is not None and _aged(added_s, chosen))
+        is_old = chosen.older_s is None or (added_s is not None and _describe_run_age(added_s, chosen))
         is_ours = _RUN_FILE.fullmatch(path) is not None  # and not one that a schedule made
         if one.end and is_ours and not one.is_record and is_old and path not in texts:
             event = next(iter(past.events.get(path, ())), None)
@@ -244,34 +248,34 @@ def _candidates(
                 back[path] = event
             yield one.name, chosen.cluster, one.team, one.job, one.end
     if back:
-        past.removed.update(removed_texts(request.root, RENDERED, back))
+        past.removed.update(read_removed_texts(request.root, RENDERED, back))
 
 
-def is_gone(run: PlannedRun, name: str, past: Past, chosen: Selection) -> bool:
+def is_earlier_run_recorded(run: PlannedRun, name: str, past: GitPast, chosen: RunSelection) -> bool:
     """Return whether the record of an earlier run of a job is committed, and the cluster has it."""
-    return past.is_record(_path(run, name)) and _is_seen(name, run.cluster, chosen)
+    return past.is_record(_build_run_file_path(run, name)) and _is_seen(name, run.cluster, chosen)
 
 
-def may_go(run: PlannedRun, past: Past, chosen: Selection) -> bool:
+def is_run_recorded(run: PlannedRun, past: GitPast, chosen: RunSelection) -> bool:
     """Return whether the record of the run that a spec describes is committed, and the cluster has it."""
     return past.is_record(run.path) and _is_seen(run.name, run.cluster, chosen)
 
 
-def _is_seen(name: str, cluster: str, chosen: Selection) -> bool:
+def _is_seen(name: str, cluster: str, chosen: RunSelection) -> bool:
     """Return whether the cluster has the record, as far as it was asked: the engine may then delete it."""
     if chosen.statuses is None or cluster != chosen.cluster:
         return True
     return all(one.is_record for one in chosen.named(name))
 
 
-def _is_there(cluster: str, name: str, chosen: Selection) -> bool:
+def _is_there(cluster: str, name: str, chosen: RunSelection) -> bool:
     """Return whether a run may still be on its cluster, as far as that was asked."""
     if chosen.statuses is None or cluster != chosen.cluster:
         return True
     return any(not one.is_record for one in chosen.named(name))
 
 
-def _aged(since_s: int, chosen: Selection) -> str:
+def _describe_run_age(since_s: int, chosen: RunSelection) -> str:
     """Return `40 days old` if a run is at least as old as requested; empty if it is younger, or without an
     age."""
     age_s = chosen.now_s - since_s
@@ -281,7 +285,7 @@ def _aged(since_s: int, chosen: Selection) -> str:
     return f"{days} day{'' if days == 1 else 's'} old"
 
 
-def _path(run: PlannedRun, name: str) -> str:
+def _build_run_file_path(run: PlannedRun, name: str) -> str:
     return f"{run.path.rpartition('/')[0]}/{name}.yaml"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from gangplan.pipeline.worker import PlannedRun
 
 
-def awaited(runs: Iterable[PlannedRun], is_over: Callable[[PlannedRun], object]) -> dict[str, str]:
+def find_awaited_jobs(runs: Iterable[PlannedRun], is_over: Callable[[PlannedRun], object]) -> dict[str, str]:
     """Return, by spec, an active job that follows it and stays: it would otherwise wait for a stopped run.
 
     A job stays if it is not over on all of its clusters, or if a job that stays follows it.

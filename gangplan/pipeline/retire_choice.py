@@ -10,7 +10,7 @@ from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RunSelection:
     """Which runs are over. `older_s` limits the other choices, or selects by itself without another.
 
     `statuses` are those of one cluster; `now_s` is in seconds since 1970.

@@ -11,20 +11,20 @@ from dataclasses import field
 
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.retire import (
-    WAITED,
-    Earlier,
-    Past,
+    WAITED_MESSAGE,
+    EarlierRunNote,
+    GitPast,
     Retirement,
     Retirements,
     SpecChange,
-    earlier_runs,
-    is_gone,
-    may_go,
-    past_of,
-    why_over,
+    explain_run_over,
+    find_earlier_runs,
+    is_earlier_run_recorded,
+    is_run_recorded,
+    read_git_past,
 )
-from gangplan.pipeline.retire_after import awaited
-from gangplan.pipeline.retire_choice import Selection
+from gangplan.pipeline.retire_after import find_awaited_jobs
+from gangplan.pipeline.retire_choice import RunSelection
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
 from gangplan.spec.sweep import Sweep
@@ -40,28 +40,30 @@ class _Lists:
     gone: set[str] = field(default_factory=set)  # what leaves `stopped`
 
 
-def add_sweeps(request: Request, result: Result, chosen: Selection, found: Retirements) -> None:
+def add_sweep_retirements(request: Request, result: Result, chosen: RunSelection, found: Retirements) -> None:
     """Add the steps of trials. Raises UserError and ToolError as `retirements`."""
-    past = past_of(request)
+    past = read_git_past(request)
     trials: dict[str, list[PlannedRun]] = {}
     for run in result.runs:
         if run.unit.job.trial is not None:
             trials.setdefault(run.unit.job.source, []).append(run)
-    earlier = earlier_runs(request, past, trials, chosen)
-    waited = awaited(result.runs, lambda run: why_over(run, past, chosen))
+    earlier = find_earlier_runs(request, past, trials, chosen)
+    waited = find_awaited_jobs(result.runs, lambda run: explain_run_over(run, past, chosen))
     for source in sorted(trials):
         sweep = result.workspace.sweeps[source].sweep
         if sweep is not None:
-            _sweep(source, sweep, trials[source], earlier.get(source, []), past, chosen, found, waited)
+            _retire_sweep_trials(
+                source, sweep, trials[source], earlier.get(source, []), past, chosen, found, waited
+            )
 
 
-def _sweep(
+def _retire_sweep_trials(
     source: str,
     sweep: Sweep,
     runs: Sequence[PlannedRun],
-    earlier: Sequence[Earlier],
-    past: Past,
-    chosen: Selection,
+    earlier: Sequence[EarlierRunNote],
+    past: GitPast,
+    chosen: RunSelection,
     found: Retirements,
     waited: Mapping[str, str],
 ) -> None:
@@ -70,7 +72,7 @@ def _sweep(
     homes = list({run.cluster: run for run in runs}.values())
     listed = frozenset(sweep.retired)
     for name in sweep.retired:
-        where = next((run for run in homes if is_gone(run, name, past, chosen)), None)
+        where = next((run for run in homes if is_earlier_run_recorded(run, name, past, chosen)), None)
         if where is None:
             lists.retired.append(name)
         else:
@@ -88,7 +90,7 @@ def _sweep(
         if run.unit.job.trial is not None:
             by_trial.setdefault(run.unit.job.trial.name, []).append(run)
     for trial, own in by_trial.items():
-        _trial(trial, own, lists, past, chosen, found, waited.get(source, ""))
+        _add_trial_retirement(trial, own, lists, past, chosen, found, waited.get(source, ""))
     lists.stopped = [one for one in lists.stopped if one not in lists.gone]
     change.is_removed = by_trial.keys() <= set(lists.removed) and not lists.retired
     change.lists = {"stopped": tuple(lists.stopped), "removed": tuple(lists.removed)}
@@ -98,12 +100,12 @@ def _sweep(
         found.changes[source] = change
 
 
-def _trial(
+def _add_trial_retirement(
     trial: str,
     runs: Sequence[PlannedRun],
     lists: _Lists,
-    past: Past,
-    chosen: Selection,
+    past: GitPast,
+    chosen: RunSelection,
     found: Retirements,
     waits: str,
 ) -> None:
@@ -111,7 +113,7 @@ def _trial(
     sweep."""
     job = runs[0].unit.job
     if job.is_stopped:
-        if all(may_go(run, past, chosen) for run in runs):
+        if all(is_run_recorded(run, past, chosen) for run in runs):
             lists.gone.add(trial)
             lists.removed.append(trial)
             why = "its record is committed"
@@ -119,11 +121,11 @@ def _trial(
                 Retirement("remove", run.cluster, job.team, run.name, job.source, why) for run in runs
             ]
         return
-    over = {run.cluster: why for run in runs if (why := why_over(run, past, chosen))}
+    over = {run.cluster: why for run in runs if (why := explain_run_over(run, past, chosen))}
     if waits:
         for run in runs:
             if run.cluster in over:
-                why = WAITED.format(over[run.cluster], waits)
+                why = WAITED_MESSAGE.format(over[run.cluster], waits)
                 found.steps.append(Retirement("left", run.cluster, job.team, run.name, job.source, why))
         return
     if len(over) == len(runs):

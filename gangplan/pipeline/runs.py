@@ -6,90 +6,98 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import cached_property, partial
 
-from gangplan.emit import header_lines
-from gangplan.findings import Finding, Location, about, without_copies
-from gangplan.generators import run_objects
-from gangplan.objects import Body, dump, joined
+from gangplan.emit import build_header_lines
+from gangplan.findings import Finding, Location, assign_cluster, merge_copies
+from gangplan.generators import generate_run_objects
+from gangplan.objects import Body, dump, join_documents
 from gangplan.overlay import OverlayBuilder
 from gangplan.pipeline.checks import prove_run
-from gangplan.pipeline.facts import facts_of
-from gangplan.pipeline.kept_runs import check_retired, ended, named, of_retired, path_of, stood, with_creators
+from gangplan.pipeline.facts import collect_run_facts
+from gangplan.pipeline.kept_runs import (
+    add_creator_pods,
+    build_earlier_record,
+    build_run_path,
+    build_tree_bodies,
+    check_retired_runs,
+    name_run,
+    restore_retired_run,
+)
 from gangplan.pipeline.launch_maps import put_launch_maps
 from gangplan.pipeline.worker import (
-    Expanded,
     PlannedRun,
+    TaskResult,
     WorkerState,
-    build,
-    check,
-    policies_say,
-    put,
-    shows_more,
-    world_on,
+    build_cluster_world,
+    build_groups,
+    check_built_file,
+    has_new_schema_facts,
+    judge_by_policies,
+    store_text,
 )
-from gangplan.plan import Unit, plan_unit
-from gangplan.plan.sources import sources_of
+from gangplan.plan import RunPlan, plan_run
+from gangplan.plan.sources import collect_run_sources
 from gangplan.records import dataclass
-from gangplan.resolve import advised, resolve, target_clusters
+from gangplan.resolve import add_advice, resolve_job, resolve_target_clusters
 from gangplan.rules.files import OF_FILES
 from gangplan.trace import Tracer, tracer_of
 from gangplan.validate.kueue import verdict_of
-from gangplan.validate.kueue.contention import can_resume, demand_for
+from gangplan.validate.kueue.contention import can_resume, summarise_demand
 from gangplan.validate.kueue.request import request_of
-from gangplan.validate.network.flows import Flow, flows
-from gangplan.validate.scheduler import admitted_fit
+from gangplan.validate.network.flows import Flow, list_flows
+from gangplan.validate.scheduler import fit_admitted_run
 from gangplan.validate.world import BuiltRun, World
-from gangplan.waivers import Subject, excuse, unmarked
+from gangplan.waivers import Subject, excuse, remove_marks
 from gangplan.workspace import Spec, SpecFile, load_spec
 
 
-def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> list[Expanded]:
+def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> list[TaskResult]:
     """Expand some spec files: load, resolve, plan, generate, build, check, stage. Return a result for each
     file."""
-    results: list[Expanded] = []
-    planned: dict[str, list[tuple[Unit, Expanded]]] = {}
+    results: list[TaskResult] = []
+    planned: dict[str, list[tuple[RunPlan, TaskResult]]] = {}
     for file in files:
-        result = Expanded(file.file)
+        result = TaskResult(file.file)
         results.append(result)
         if file.file in worker.workspace.sweeps:
             from gangplan.pipeline.sweeps import expand_sweep  # few workspaces have sweeps
 
             expand_sweep(worker, file, result, _plan_spec, _render_runs)
             continue
-        for cluster, unit in _plan(worker, file, result):
+        for cluster, unit in _plan_spec_file(worker, file, result):
             planned.setdefault(cluster, []).append((unit, result))
     for cluster in sorted(planned):
         _render_runs(worker, cluster, planned[cluster])
     for result in results:
-        result.findings = without_copies(result.findings)
+        result.findings = merge_copies(result.findings)
     return results
 
 
-def _plan(worker: WorkerState, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit]]:
+def _plan_spec_file(worker: WorkerState, file: SpecFile, result: TaskResult) -> Iterable[tuple[str, RunPlan]]:
     """Yield the planned runs of one spec file on the requested clusters."""
     spec, findings = load_spec(worker.workspace.root, file, worker.workspace.templates)
-    result.findings += advised(findings, worker.workspace, file.team)
+    result.findings += add_advice(findings, worker.workspace, file.team)
     # A result that depends on other files does not follow from the spec's own bytes (known.py).
     result.is_lasting &= not (any(one.rule in OF_FILES for one in findings) or (spec and spec.files))
     if spec is not None:
         yield from _plan_spec(worker, spec, result)
 
 
-def _plan_spec(worker: WorkerState, spec: Spec, result: Expanded) -> Iterable[tuple[str, Unit]]:
+def _plan_spec(worker: WorkerState, spec: Spec, result: TaskResult) -> Iterable[tuple[str, RunPlan]]:
     """Yield the planned runs of a spec, or of a trial of a sweep."""
     file, known = spec.source, worker.workspace
     near = spec.spec.placement and (spec.spec.placement.near or spec.spec.placement.apart)
     result.is_lasting &= not (near or spec.spec.after)  # nor does one that depends on other jobs of the team
-    clusters, findings = target_clusters(known, spec)
+    clusters, findings = resolve_target_clusters(known, spec)
     result.findings += findings
     for cluster in clusters:
         if cluster in worker.options.closed or not worker.options.scope.takes(cluster, file.team, file.file):
             continue
-        job, findings = resolve(known, spec, cluster)
-        result.findings += about(cluster, findings)
+        job, findings = resolve_job(known, spec, cluster)
+        result.findings += assign_cluster(cluster, findings)
         if job is None:
             continue
-        unit, findings = plan_unit(job, spec, known.waivers, sources_of(known, spec, cluster))
-        result.findings += about(cluster, findings)
+        unit, findings = plan_run(job, spec, known.waivers, collect_run_sources(known, spec, cluster))
+        result.findings += assign_cluster(cluster, findings)
         if unit is not None:
             place = spec.document.where(("name",)) if spec.spec.name else Location(file.file, 1, 1)
             name = job.trial.sweep if job.trial else job.name
@@ -97,10 +105,10 @@ def _plan_spec(worker: WorkerState, spec: Spec, result: Expanded) -> Iterable[tu
             yield cluster, unit
 
 
-def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[Unit, Expanded]]) -> None:
+def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[RunPlan, TaskResult]]) -> None:
     """Generate and build the runs of one cluster together, then take each through `RUN_STAGES`."""
-    groups = [run_objects(unit, worker.moulds.objects_of) for unit, _ in units]
-    built = build(worker, cluster, groups, [result for _, result in units])
+    groups = [generate_run_objects(unit, worker.moulds.objects_of) for unit, _ in units]
+    built = build_groups(worker, cluster, groups, [result for _, result in units])
     for (unit, result), generated, bodies in zip(units, groups, built, strict=True):
         draft = _Draft(worker, cluster, unit, generated, bodies, result)
         for step in RUN_STAGES:
@@ -117,10 +125,10 @@ class _Draft:
 
     worker: WorkerState
     cluster: str
-    unit: Unit
+    unit: RunPlan
     generated: list[Body]
     bodies: list[Body]
-    result: Expanded
+    result: TaskResult
     findings: list[Finding] = field(default_factory=list)
     name: str = ""
     texts: Sequence[str] = ()
@@ -136,7 +144,7 @@ class _Draft:
     @property
     def world(self) -> World:
         """The world of the run's cluster, before any run."""
-        return world_on(self.worker, self.cluster)
+        return build_cluster_world(self.worker, self.cluster)
 
     @cached_property
     def built(self) -> BuiltRun:
@@ -162,13 +170,13 @@ def _name_run(draft: _Draft) -> None:
     keep = worker.options.keep_runs
     draft.texts = [dump(body, written=worker.written) for body in draft.bodies]
     tracer = partial(tracer_of, draft.unit, draft.bodies, draft.builder.component, draft.generated)
-    draft.name, kept, found = named(
+    draft.name, kept, found = name_run(
         worker.earlier, draft.cluster, draft.unit, draft.bodies, draft.texts, keep, tracer
     )
     draft.findings += found
     draft.result.is_lasting &= not found and kept is None  # a finding about another file in rendered/
     clusters = worker.workspace.clusters
-    draft.findings += check_retired(worker.earlier, clusters, draft.unit, draft.name)
+    draft.findings += check_retired_runs(worker.earlier, clusters, draft.unit, draft.name)
     if kept is not None:
         draft.generated = draft.bodies = kept
         draft.texts = [dump(body) for body in kept]
@@ -182,7 +190,7 @@ def _find_retired(draft: _Draft) -> None:
         if name == draft.name or name.rpartition("-")[0] != job.name:
             continue  # reported already
         given = draft.cluster, worker.workspace.clusters, draft.unit, name, draft.bodies
-        run, found = of_retired(worker.earlier, *given)
+        run, found = restore_retired_run(worker.earlier, *given)
         draft.findings += found
         if run is None:
             draft.result.is_lasting = False  # it holds only until rendered/ changes
@@ -193,7 +201,7 @@ def _find_retired(draft: _Draft) -> None:
 def _check_run(draft: _Draft) -> None:
     """Check each object by itself, against the schema of its kind and the rules."""
     given = draft.bodies, draft.generated, draft.unit.job.platform, draft.tracer
-    wrong, draft.is_telling = check(draft.worker, draft.cluster, *given)
+    wrong, draft.is_telling = check_built_file(draft.worker, draft.cluster, *given)
     draft.findings += wrong
     draft.is_sound = not any(finding.is_error for finding in draft.excused(wrong))
 
@@ -206,24 +214,24 @@ def _prove_run(draft: _Draft) -> None:
         draft.findings += prove_run(world, draft.built, component, plain)
 
 
-def _police_run(draft: _Draft) -> None:
+def _judge_run_by_policies(draft: _Draft) -> None:
     """Evaluate the cluster's policies on the run, ignoring waivers."""
     if draft.is_sound:
         job, result = draft.unit.job, draft.result
         others = [*(one for one in result.findings if one.where.file == job.source), *draft.findings]
-        bare = [unmarked(body, job.waived) for body in draft.bodies]
-        bare, tracer = with_creators(bare, draft.tracer) if job.is_dated else (bare, draft.tracer)
+        bare = [remove_marks(body, job.waived) for body in draft.bodies]
+        bare, tracer = add_creator_pods(bare, draft.tracer) if job.is_dated else (bare, draft.tracer)
         before = () if draft.generated is draft.bodies else draft.generated  # a kept run is as it was
-        draft.findings += policies_say(draft.worker, draft.cluster, bare, tracer, result, others, before)
+        draft.findings += judge_by_policies(draft.worker, draft.cluster, bare, tracer, result, others, before)
 
 
-def _note_demand(draft: _Draft) -> None:
+def _record_kueue_demand(draft: _Draft) -> None:
     """Record the run's demand on Kueue, so that runs can be compared."""
     job = draft.unit.job
     if not (draft.is_sound and job.is_active):
         return
     asked = draft.built.once(request_of, draft.world)
-    if (demand := demand_for(draft.world, asked, can_resume(draft.bodies))) is not None:
+    if (demand := summarise_demand(draft.world, asked, can_resume(draft.bodies))) is not None:
         origin = job.origins.get("workers")
         place = origin.where if origin and origin.where else Location(job.source, 1, 1)
         draft.result.demands.append((draft.cluster, f"{job.team}/{job.name}", place, demand))
@@ -231,53 +239,53 @@ def _note_demand(draft: _Draft) -> None:
 
 def _report_run(draft: _Draft) -> None:
     """Report the findings, about the run's cluster, with the waivers that cover them."""
-    draft.result.findings += about(draft.cluster, draft.excused(draft.findings))
+    draft.result.findings += assign_cluster(draft.cluster, draft.excused(draft.findings))
 
 
 def _put_run(draft: _Draft) -> None:
     """Put the run's text under its name, and the records of earlier runs that are over."""
     job, bodies, texts = draft.unit.job, draft.bodies, draft.texts
     if job.after is not None:
-        from gangplan.pipeline.after import Planner, held_back  # few runs come after others
+        from gangplan.pipeline.after import RunPlanner, build_waiting_run  # few runs come after others
 
-        bodies = held_back(draft.worker, draft.unit, bodies, Planner(_plan, _plan_spec))
+        bodies = build_waiting_run(draft.worker, draft.unit, bodies, RunPlanner(_plan_spec_file, _plan_spec))
     elif job.is_dated or job.is_stopped:
-        bodies = stood(bodies, job.is_dated)
+        bodies = build_tree_bodies(bodies, job.is_dated)
     if bodies is not draft.bodies:
         texts = [dump(body) for body in bodies]
     _put_text(draft, draft.name, bodies, texts)
     for name, run in draft.retired.items():
-        record = ended(run)
+        record = build_earlier_record(run)
         _put_text(draft, name, record, [dump(body) for body in record])
     draft.result.active += job.is_active
 
 
 def _put_text(draft: _Draft, name: str, bodies: list[Body], texts: Sequence[str]) -> None:
-    job, path = draft.unit.job, path_of(draft.cluster, draft.unit, name)
-    text = joined(texts, header_lines(job.source)).replace(draft.unit.run_name, name)
+    job, path = draft.unit.job, build_run_path(draft.cluster, draft.unit, name)
+    text = join_documents(texts, build_header_lines(job.source)).replace(draft.unit.run_name, name)
     is_judged = bodies is draft.bodies
-    is_telling = draft.is_telling if is_judged else shows_more(draft.worker, bodies, job.platform)
-    put(draft.worker, draft.result, path, text, is_telling)
+    is_telling = draft.is_telling if is_judged else has_new_schema_facts(draft.worker, bodies, job.platform)
+    store_text(draft.worker, draft.result, path, text, is_telling)
     wrong = put_launch_maps(draft.worker, draft.cluster, job, text, draft.result)
-    draft.result.findings += about(draft.cluster, draft.excused(wrong))
+    draft.result.findings += assign_cluster(draft.cluster, draft.excused(wrong))
     draft.result.objects += len(bodies)
 
 
 def _sum_up(draft: _Draft) -> None:
     """Record the facts of the run, for commands that compare."""
     verdict = verdict_of(draft.world, draft.built) if draft.is_sound else None
-    draft.result.facts.append(facts_of(draft.cluster, draft.unit, draft.name, verdict))
+    draft.result.facts.append(collect_run_facts(draft.cluster, draft.unit, draft.name, verdict))
 
 
-def _keep_run(draft: _Draft) -> None:
+def _record_planned_run(draft: _Draft) -> None:
     """Keep the run itself, for commands that show it: Kueue's verdict, its connections, its nodes."""
     if not draft.worker.options.keeps_texts:
         return
     worker, cluster, unit, bodies = draft.worker, draft.cluster, draft.unit, draft.bodies
     verdict = verdict_of(draft.world, draft.built) if draft.is_sound else None
-    between = _flows(worker, cluster, unit, bodies) if draft.is_sound else ()
-    fit = admitted_fit(draft.world, bodies) if verdict else None
-    path = path_of(cluster, unit, draft.name)
+    between = _list_allowed_connections(worker, cluster, unit, bodies) if draft.is_sound else ()
+    fit = fit_admitted_run(draft.world, bodies) if verdict else None
+    path = build_run_path(cluster, unit, draft.name)
     there = worker.earlier.names(path, unit.job.name)
     own = unit.job.spec_hash
     again = draft.name not in there and worker.earlier.find(path, unit.job.name, own) is not None
@@ -290,17 +298,19 @@ RUN_STAGES: tuple[Callable[[_Draft], None], ...] = (
     _name_run,
     _check_run,
     _prove_run,
-    _police_run,
-    _note_demand,
+    _judge_run_by_policies,
+    _record_kueue_demand,
     _report_run,
     _put_run,
     _sum_up,
-    _keep_run,
+    _record_planned_run,
 )
 
 
-def _flows(worker: WorkerState, cluster: str, unit: Unit, bodies: list[Body]) -> tuple[Flow, ...]:
+def _list_allowed_connections(
+    worker: WorkerState, cluster: str, unit: RunPlan, bodies: list[Body]
+) -> tuple[Flow, ...]:
     """Return the allowed connections, if they were requested."""
     if not worker.options.with_flows:
         return ()
-    return flows(world_on(worker, cluster), BuiltRun(unit, tuple(bodies)))
+    return list_flows(build_cluster_world(worker, cluster), BuiltRun(unit, tuple(bodies)))

@@ -12,40 +12,41 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from gangplan.emit import source_of
-from gangplan.findings import Finding, Location, reword
+from gangplan.emit import read_header_source
+from gangplan.findings import Finding, Location, reword_finding
 from gangplan.rules.security import SECRET_LITERAL, SECRET_SUSPECTED
-from gangplan.source import MOST_BYTES
+from gangplan.source import MAX_DOCUMENT_BYTES
 from gangplan.spec.job import TrainingJob
-from gangplan.validate.secrets import RANDOM, Secret, hidden, secrets_in, stored_secrets
+from gangplan.validate.secrets import RANDOM_TEXT, Secret, find_secrets, is_secret_manifest, mask_secrets
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
 FOLDERS = (SPECS, OVERLAYS, "images")
 
 
-def scan(
+def scan_for_secrets(
     root: Path,
     covers: Callable[[str], bool],
     clean: Collection[str] = (),
     ours: Collection[str] = (),
     known: Collection[str] | None = None,
 ) -> tuple[list[Finding], set[str]]:
-    """Return one error per secret, at its line and column, and the secrets themselves (for `without`).
+    """Return one error per secret, at its line and column, and the secrets themselves (for
+    `hide_found_secrets`).
 
     `covers` selects files by their path from the root. Files that cannot be read are left out, and so are
     those in `clean` folders, which hold no secret. Files in `ours` are known to be gangplan's, and are not
     opened to check that. `known` are all folders, if they were listed already.
     """
     findings, values = [], set()
-    for file, text in _texts(root, FOLDERS, clean, (), known):
+    for file, text in _read_scanned_texts(root, FOLDERS, clean, (), known):
         if covers(file):
-            for secret in secrets_in(text):
-                findings.append(_finding(file, text, secret))
-                values.add(_value(text, secret))
-    for file, text in _texts(root, (RENDERED,), clean, ours, known):
-        for secret in secrets_in(text):
-            findings.append(_finding(file, text, secret))
-        if stored_secrets(text):
+            for secret in find_secrets(text):
+                findings.append(_build_secret_finding(file, text, secret))
+                values.add(_extract_secret_value(text, secret))
+    for file, text in _read_scanned_texts(root, (RENDERED,), clean, ours, known):
+        for secret in find_secrets(text):
+            findings.append(_build_secret_finding(file, text, secret))
+        if is_secret_manifest(text):
             message = (
                 "a Secret is in Git: base64 is not encryption,"
                 " and everybody who can read the repository can read it"
@@ -55,7 +56,7 @@ def scan(
     return findings, values
 
 
-def without(findings: Iterable[Finding], values: Collection[str]) -> list[Finding]:
+def hide_found_secrets(findings: Iterable[Finding], values: Collection[str]) -> list[Finding]:
     """Hide every secret in the texts of the findings."""
     if not values:
         return list(findings)
@@ -64,28 +65,29 @@ def without(findings: Iterable[Finding], values: Collection[str]) -> list[Findin
         fix = finding.fix
         if fix is not None and any(value in fix.replacement or value in fix.why for value in values):
             fix = None  # it would show the secret, and no spelling makes a secret right
-        silent = reword(finding, lambda text: hidden(text, values))
+        silent = reword_finding(finding, lambda text: mask_secrets(text, values))
         out.append(replace(silent, object_ref=finding.object_ref, fix=fix))
     return out
 
 
-def without_repeats(findings: Iterable[Finding], secrets: Iterable[Finding]) -> list[Finding]:
+def drop_secret_repeats(findings: Iterable[Finding], secrets: Iterable[Finding]) -> list[Finding]:
     """Drop findings of policies about a secret that was already found at the same place."""
     places = {one.where for one in secrets}
     return [one for one in findings if one.where not in places or SECRET_LITERAL not in one.rule.told_by]
 
 
-def _finding(file: str, text: str, secret: Secret) -> Finding:
+def _build_secret_finding(file: str, text: str, secret: Secret) -> Finding:
     line, column = secret.place(text)
     at = Location(file, line, column)
     holder = f"{secret.name} holds" if secret.name else "this is"
     help = (
-        f"Revoke it, and take it from a secret: secrets: {{env: {{{_variable(secret)}: SECRET/KEY}}}}"
+        "Revoke it, and take it from a secret:"
+        f" secrets: {{env: {{{_suggest_secret_variable(secret)}: SECRET/KEY}}}}"
         if file.startswith(f"{SPECS}/")
         else "Revoke it, and refer to a Secret of the cluster by its name"
     )
     message = f"{holder} {secret.what}"
-    if secret.what == RANDOM:
+    if secret.what == RANDOM_TEXT:
         return Finding(SECRET_SUSPECTED, at, message, f"{help}; leave it if it is public.")
     return Finding(SECRET_LITERAL, at, message, f"{help}.")
 
@@ -101,7 +103,7 @@ _VARIABLES = {
 }
 
 
-def _variable(secret: Secret) -> str:
+def _suggest_secret_variable(secret: Secret) -> str:
     """Return a variable for the secret: its name in capitals (DB_PASSWORD of --db-password), else its
     issuer's.
 
@@ -114,18 +116,20 @@ def _variable(secret: Secret) -> str:
     return _VARIABLES.get(secret.what, "NAME")
 
 
-def _value(text: str, secret: Secret) -> str:
+def _extract_secret_value(text: str, secret: Secret) -> str:
     return text[secret.offset : secret.offset + secret.length]
 
 
-def _walk(root: Path, folder: str) -> Iterator[tuple[str, list[str]]]:
+def _walk_scanned_folder(root: Path, folder: str) -> Iterator[tuple[str, list[str]]]:
     """Yield a folder and all below it, in order: its path, and the names of its files."""
     for parent, names, files in os.walk(root / folder):
         names.sort()
         yield parent, files
 
 
-def _listed(root: Path, folders: Collection[str], clean: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+def _list_known_folder_files(
+    root: Path, folders: Collection[str], clean: Collection[str]
+) -> Iterator[tuple[str, list[str]]]:
     """Yield the same for known folders, without those that are clean."""
     for inside in sorted(folders):
         if inside not in clean:
@@ -133,7 +137,7 @@ def _listed(root: Path, folders: Collection[str], clean: Collection[str]) -> Ite
                 yield parent, files
 
 
-def _texts(
+def _read_scanned_texts(
     root: Path,
     folders: Iterable[str],
     clean: Collection[str],
@@ -146,7 +150,11 @@ def _texts(
     """
     for folder in folders:
         below = known and [path for path in known if path == folder or path.startswith(f"{folder}/")]
-        for parent, files in _walk(root, folder) if below is None else _listed(root, below, clean):
+        for parent, files in (
+            _walk_scanned_folder(root, folder)
+            if below is None
+            else _list_known_folder_files(root, below, clean)
+        ):
             inside = parent[len(str(root)) + 1 :].replace(os.sep, "/")
             if inside in clean:
                 continue
@@ -154,11 +162,11 @@ def _texts(
                 if f"{inside}/{name}" in ours:
                     continue
                 path = Path(parent) / name
-                is_ours = folder == RENDERED and source_of(path) is not None
+                is_ours = folder == RENDERED and read_header_source(path) is not None
                 if is_ours or path.is_symlink() or not path.is_file():
                     continue
                 try:
-                    if path.stat().st_size > MOST_BYTES:
+                    if path.stat().st_size > MAX_DOCUMENT_BYTES:
                         continue
                     data = path.read_bytes()
                 except OSError:

@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 
 from gangplan.errors import UserError
-from gangplan.findings import Finding, in_order, on_clusters, told_apart
+from gangplan.findings import Finding, name_differing_clusters, set_clusters, sort_findings
 from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
-from gangplan.spec.near import closest, nearest_file
-from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, nearest
+from gangplan.spec.near import find_closest, find_nearest_file
+from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, suggest_nearest
 
 # Every run depends on these folders: a named file in one of them means the whole workspace.
 SHARED = ("images", "policies", "schemas", "jobtemplates")
@@ -22,7 +22,7 @@ _READ = f"{SPECS}/, {OVERLAYS}/, {', '.join(f'{one}/' for one in SHARED[:-1])} a
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class WorkScope:
     """Clusters and teams to work on (flags; empty: all), and in them what named files mean (empty:
     everything).
 
@@ -107,7 +107,7 @@ class Scope:
         return self.names_nothing or file in self.files or team in self.named_teams
 
 
-EVERYTHING = Scope()
+WHOLE_SCOPE = WorkScope()
 
 
 @dataclass(slots=True)
@@ -120,9 +120,9 @@ class _Named:
     everything: bool = False
 
 
-def select(
+def select_scope(
     workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...], named: Sequence[str], cwd: Path
-) -> tuple[Scope, list[SpecFile]]:
+) -> tuple[WorkScope, list[SpecFile]]:
     """Return the scope and its spec files. Raises UserError if a name is unknown or nothing is left.
 
     `named` are paths (from `cwd` or the root) of specs, of other files of the workspace, which mean what
@@ -131,22 +131,25 @@ def select(
     for name in clusters:
         if name not in workspace.clusters and name not in workspace.unread:
             raise UserError(
-                f"nothing was checked: there is no cluster '{name}'", nearest(name, workspace.clusters)
+                f"nothing was checked: there is no cluster '{name}'",
+                suggest_nearest(name, workspace.clusters),
             )
     for name in teams:
         if name not in workspace.teams and not _is_unread(workspace, name):
-            raise UserError(f"nothing was checked: there is no team '{name}'", nearest(name, workspace.teams))
+            raise UserError(
+                f"nothing was checked: there is no team '{name}'", suggest_nearest(name, workspace.teams)
+            )
     means = _Named()
-    flags = Scope(clusters, teams)
+    flags = WorkScope(clusters, teams)
     for argument in named:
-        _add(means, workspace, flags, argument, cwd)
+        _add_scope_argument(means, workspace, flags, argument, cwd)
     if means.files and any(one.spec.schedules for one in workspace.clusters.values()):
-        from gangplan.resolve.order import successors  # few clusters create runs after others
+        from gangplan.resolve.order import find_successors  # few clusters create runs after others
 
-        means.files |= {one for one in successors(workspace, means.files) if flags.reads(one)}
+        means.files |= {one for one in find_successors(workspace, means.files) if flags.reads(one)}
     scope = flags
     if not means.everything:
-        scope = Scope(
+        scope = WorkScope(
             clusters, teams, frozenset(means.files), frozenset(means.teams), frozenset(means.clusters)
         )
     chosen = [file for file in workspace.spec_files if scope.reads(file.file)]
@@ -164,7 +167,7 @@ def _is_unread(workspace: Workspace, team: str) -> bool:
     return any(one.where.file == f"{SPECS}/{team}/team.yaml" for one in workspace.findings)
 
 
-def _has_more(workspace: Workspace, scope: Scope) -> bool:
+def _has_more(workspace: Workspace, scope: WorkScope) -> bool:
     """Return whether there is something to work on before the first job: a tenant, or a file that was not
     read."""
     clusters, teams = {*scope.clusters, *scope.named_clusters}, {*scope.teams, *scope.named_teams}
@@ -177,29 +180,31 @@ def _has_more(workspace: Workspace, scope: Scope) -> bool:
     return any(asked is not None and {*(asked or workspace.teams)} & {*there} for asked, there in tenants)
 
 
-def _add(means: _Named, workspace: Workspace, flags: Scope, argument: str, cwd: Path) -> None:
+def _add_scope_argument(
+    means: _Named, workspace: Workspace, flags: WorkScope, argument: str, cwd: Path
+) -> None:
     """Add what one argument means. Raises UserError for one that means nothing."""
     names = []
     for base in (cwd, workspace.root):
         path = os.path.relpath(os.path.normpath(base / argument), workspace.root).replace(os.sep, "/")
         names.append(path)
-        files = [file for file in workspace.spec_files if _fits(file.file, path)]
+        files = [file for file in workspace.spec_files if _matches_spec_path(file.file, path)]
         if files:
             allowed = {file.file for file in files if flags.reads(file.file)}
             if not allowed:
-                raise _other(argument, "team", flags.teams)
+                raise _build_other_scope_error(argument, "team", flags.teams)
             means.files |= allowed
             return
         if (workspace.root / path).exists() and _add_other(means, workspace, flags, argument, path):
             return
-    raise _unknown(workspace, argument, names, cwd)
+    raise _build_unknown_argument_error(workspace, argument, names, cwd)
 
 
-def _fits(file: str, path: str) -> bool:
+def _matches_spec_path(file: str, path: str) -> bool:
     return fnmatch.fnmatchcase(file, path) or file.startswith(f"{path}/")
 
 
-def _add_other(means: _Named, workspace: Workspace, flags: Scope, argument: str, path: str) -> bool:
+def _add_other(means: _Named, workspace: Workspace, flags: WorkScope, argument: str, path: str) -> bool:
     """Add what a path other than a spec means; return False if nothing depends on it."""
     top, *rest = path.split("/")
     if path in (".", OVERLAYS) or top in SHARED:
@@ -207,25 +212,27 @@ def _add_other(means: _Named, workspace: Workspace, flags: Scope, argument: str,
         return True
     if top == OVERLAYS and rest[0] in {*workspace.clusters, *workspace.unread}:
         if flags.tenants(rest[0]) is None:
-            raise _other(argument, "cluster", flags.clusters)
+            raise _build_other_scope_error(argument, "cluster", flags.clusters)
         means.clusters.add(rest[0])
         return True
     if top == SPECS and rest[1:] == ["team.yaml"]:
         if not flags.has_team(rest[0]):
-            raise _other(argument, "team", flags.teams)
+            raise _build_other_scope_error(argument, "team", flags.teams)
         means.teams.add(rest[0])
         return True
     return False
 
 
-def _other(argument: str, what: str, names: Sequence[str]) -> UserError:
+def _build_other_scope_error(argument: str, what: str, names: Sequence[str]) -> UserError:
     return UserError(
         f"nothing was checked: {argument} belongs to another {what} than {', '.join(names)}",
         f"Leave --{what} out, or name another file.",
     )
 
 
-def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Path) -> UserError:
+def _build_unknown_argument_error(
+    workspace: Workspace, argument: str, names: Sequence[str], cwd: Path
+) -> UserError:
     """Return the error for an argument that means nothing. `names` are the paths from the root that it may
     mean."""
     begin, inside = "nothing was checked:", [name for name in names if name.split("/")[0] != ".."]
@@ -251,11 +258,14 @@ def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Pat
         )
     known = [file.file for file in workspace.spec_files]
     if set(argument) & set("*?["):
-        return UserError(f"{begin} no spec matches '{argument}'", nearest(inside[-1], known))
-    return UserError(f"{begin} there is no file '{argument}'", _meant(workspace, argument, inside[-1], known))
+        return UserError(f"{begin} no spec matches '{argument}'", suggest_nearest(inside[-1], known))
+    return UserError(
+        f"{begin} there is no file '{argument}'",
+        _suggest_meant_argument(workspace, argument, inside[-1], known),
+    )
 
 
-def _meant(workspace: Workspace, argument: str, path: str, specs: Sequence[str]) -> str:
+def _suggest_meant_argument(workspace: Workspace, argument: str, path: str, specs: Sequence[str]) -> str:
     """Return a help that says what a name that is not a file was probably meant for."""
     for what, names in (("team", workspace.teams), ("cluster", workspace.clusters)):
         if argument in names:
@@ -265,7 +275,7 @@ def _meant(workspace: Workspace, argument: str, path: str, specs: Sequence[str])
         *(one.document.file for one in workspace.teams.values()),
         *(one.document.file for one in workspace.clusters.values()),
     ]
-    near = nearest_file(path, specs) or closest(path, others)
+    near = find_nearest_file(path, specs) or find_closest(path, others)
     help = f"Did you mean '{near}'?" if near else "gangplan list specs names all specs."
     return f"{help} A file that was deleted cannot be named; without names all is checked."
 
@@ -273,8 +283,8 @@ def _meant(workspace: Workspace, argument: str, path: str, specs: Sequence[str])
 _JOB = "TrainJob/"
 
 
-def within(
-    findings: Sequence[Finding], scope: Scope, runs: Collection[tuple[str, str, str]]
+def filter_by_scope(
+    findings: Sequence[Finding], scope: WorkScope, runs: Collection[tuple[str, str, str]]
 ) -> list[Finding]:
     """Return the findings in order: every error, and the rest if it is about a cluster that is worked on.
 
@@ -296,10 +306,12 @@ def within(
     def concerns(finding: Finding) -> bool:
         return is_meant(finding.clusters) or finding.is_error
 
-    return told_apart(in_order(filter(concerns, map(_placed, findings))), clusters)
+    return name_differing_clusters(
+        sort_findings(filter(concerns, map(_assign_overlay_cluster, findings))), clusters
+    )
 
 
-def _placed(finding: Finding) -> Finding:
+def _assign_overlay_cluster(finding: Finding) -> Finding:
     """Return a finding in a cluster's own files as one about that cluster."""
     top, cluster, *_ = [*finding.where.file.split("/"), ""]
-    return on_clusters(finding, cluster) if top == OVERLAYS and not finding.clusters else finding
+    return set_clusters(finding, cluster) if top == OVERLAYS and not finding.clusters else finding

@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from gangplan.emit import source_of
-from gangplan.findings import Finding, Location, about
+from gangplan.emit import read_header_source
+from gangplan.findings import Finding, Location, assign_cluster
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rules.objects import KUBECONFORM
-from gangplan.tools.kubeconform import Kubeconform, KubeconformVerdict, pick
-from gangplan.validate.apiserver.schema import SchemaVersions, materialise
+from gangplan.tools.kubeconform import Kubeconform, KubeconformVerdict, find_kubeconform
+from gangplan.validate.apiserver.schema import SchemaVersions, write_schemas
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import RENDERED, Workspace
 
@@ -22,7 +22,7 @@ _KIND = re.compile(r'^kind: "?([A-Za-z]+)"?$', re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z0-9$_-]+")
 
 
-def second_opinion(
+def ask_second_judge(
     workspace: Workspace,
     tree: Path,
     passed_over: list[str] | None = None,
@@ -42,7 +42,7 @@ def second_opinion(
     A program of that name that cannot be used is named in `passed_over`: callers that count on a second
     opinion must know that there was none.
     """
-    judge = pick(passed_over)
+    judge = find_kubeconform(passed_over)
     if judge is None:
         return "", []
     homes = {
@@ -70,9 +70,9 @@ def _judge_files(
     return [one for found in alike.items() for one in _judge_all(judge, homes, *found, telling)]
 
 
-def judge_name() -> str:
+def find_judge_name() -> str:
     """Return the name of the second judge; empty without one."""
-    judge = pick()
+    judge = find_kubeconform()
     return judge.label if judge else ""
 
 
@@ -105,12 +105,14 @@ def _judge_cluster(
     kinds = {kind for text in texts for kind in _KIND.findall(text)}
     words = {word for text in texts for word in _WORD.findall(text)}
     with tempfile.TemporaryDirectory(prefix="gangplan-") as schemas:
-        verdicts = judge.check(files, materialise(versions, Path(schemas), kinds, words))
-    return about(cluster, (_finding(verdict) for verdict in verdicts if verdict.status != "valid"))
+        verdicts = judge.check(files, write_schemas(versions, Path(schemas), kinds, words))
+    return assign_cluster(
+        cluster, (_build_kubeconform_finding(verdict) for verdict in verdicts if verdict.status != "valid")
+    )
 
 
-def _finding(verdict: KubeconformVerdict) -> Finding:
-    source = source_of(verdict.file) or verdict.file.name
+def _build_kubeconform_finding(verdict: KubeconformVerdict) -> Finding:
+    source = read_header_source(verdict.file) or verdict.file.name
     message = f"kubeconform: {verdict.message}"
     return Finding(
         KUBECONFORM,

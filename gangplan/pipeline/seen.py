@@ -11,62 +11,62 @@ from pathlib import Path
 
 from gangplan.emit.earlier import LAUNCH_MAP_FILE
 from gangplan.findings import Finding
-from gangplan.incremental.look import Look, digest_of, held, look, memory_of
-from gangplan.incremental.store import Store
+from gangplan.incremental.look import Look, digest_folder, digest_path, look_at_folders, read_memory
+from gangplan.incremental.store import RecordStore
 from gangplan.records import dataclass
-from gangplan.workspace import READ, RENDERED, SPECS
+from gangplan.workspace import READ_FOLDERS, RENDERED, SPECS
 
 TEAM = "team.yaml"
 UNSWEPT = "unswept"  # the record of folders without sweeps
 # What every run may depend on. Templates are left out: each spec has marks of those that it uses
 # (spec/templates.py).
-PLATFORM = tuple(top for top in READ if top not in (SPECS, "jobtemplates"))
+PLATFORM = tuple(top for top in READ_FOLDERS if top not in (SPECS, "jobtemplates"))
 _RUN_FILE = re.compile(r"-[0-9a-f]{8}\.yaml")  # after the name of the job
 
 
-def looked(root: Path, store: Store) -> Look | None:
+def look_at_workspace(root: Path, store: RecordStore) -> Look | None:
     """Read a workspace as it is now; None if it cannot be read."""
     try:
-        return look(str(root), (*READ, RENDERED), memory_of(store.get("folders")))
+        return look_at_folders(str(root), (*READ_FOLDERS, RENDERED), read_memory(store.get("folders")))
     except OSError:
         return None
 
 
-def platform_of(root: Path, seen: Look) -> str:
+def digest_platform_files(root: Path, seen: Look) -> str:
     """Return a digest of all files that every run may depend on: clusters, the catalog, policies, teams."""
     own = {path: digest for path, digest in seen.contents.items() if path.split("/")[0] in PLATFORM}
     with suppress(OSError), os.scandir(root / SPECS) as entries:
         for team in [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]:
-            own[f"{SPECS}/{team}/{TEAM}"] = file_digest(root / SPECS / team / TEAM)
-    return digest_of(own)
+            own[f"{SPECS}/{team}/{TEAM}"] = digest_file(root / SPECS / team / TEAM)
+    return digest_folder(own)
 
 
-def short(*words: str) -> str:
+def digest_words(*words: str) -> str:
     """Return a short digest of words."""
     return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def file_digest(path: Path) -> str:
+def digest_file(path: Path) -> str:
     """Return the digest of a file; empty if it cannot be read."""
     try:
-        return held(str(path))
+        return digest_path(str(path))
     except OSError:
         return ""
 
 
-def bytes_of(digest: str) -> str:
+def split_bytes_digest(digest: str) -> str:
     """Return the part of a digest that is of the file's own bytes; the rest is of its templates."""
     return digest.partition("+")[0]
 
 
-def files_of(folder: Path) -> dict[str, str]:
+def digest_folder_files(folder: Path) -> dict[str, str]:
     """Return the digests of the files of a folder. Raises OSError."""
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
-    return {name: held(str(folder / name)) for name in names}
+    return {name: digest_path(str(folder / name)) for name in names}
 
 
-def folders_of_teams(seen: Look) -> dict[str, dict[str, str]]:
+def digest_team_folders(seen: Look) -> dict[str, dict[str, str]]:
     """Return the folders of each team's specs, with their digests."""
     found: dict[str, dict[str, str]] = {}
     for path, digest in seen.contents.items():
@@ -83,13 +83,13 @@ def has_other_run(folder: Path, name: str) -> bool:
     return any(one != name and one.startswith(job) and _RUN_FILE.fullmatch(one[len(job) :]) for one in names)
 
 
-def unswept(store: Store, seen: Look) -> set[str]:
+def read_sweepless_folders(store: RecordStore, seen: Look) -> set[str]:
     """Return the folders of specs without a sweep, as earlier commands found for the same files."""
     known = set(store.get(UNSWEPT) or ())
     return {path for path, digest in seen.contents.items() if digest in known}
 
 
-def note_unswept(store: Store, seen: Look, sweeps: Iterable[str]) -> None:
+def store_sweepless_folders(store: RecordStore, seen: Look, sweeps: Iterable[str]) -> None:
     """Store which folders of specs hold no sweep; `sweeps` are the files of sweeps."""
     swept = {file.rpartition("/")[0] for file in sweeps}
     found = sorted(
@@ -100,13 +100,13 @@ def note_unswept(store: Store, seen: Look, sweeps: Iterable[str]) -> None:
 
 
 @dataclass(slots=True)
-class Clean:
+class CleanFolders:
     """Folders that people write and in which no secret was found, by the digests of what they hold.
 
     They count only for the `program` that scanned them, by its digest.
     """
 
-    store: Store
+    store: RecordStore
     seen: Look
     program: str
     found: list[str] | None = None
@@ -119,7 +119,7 @@ class Clean:
         """
         scanned = set() if self.found is None else {path for path, _ in self._written()} - self.folders()
         if SPECS in scanned:
-            return list(READ)
+            return list(READ_FOLDERS)
         teams = {"/".join(path.split("/")[:2]) for path in scanned if path.startswith(f"{SPECS}/")}
         return [*PLATFORM, *sorted(teams)]
 

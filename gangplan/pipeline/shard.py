@@ -14,7 +14,7 @@ _WRITTEN = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class SpecShard:
     """Part `number` of `of`, from 1. The first one also reports what is about no spec: platform, tenants."""
 
     number: int
@@ -29,10 +29,10 @@ class Shard:
         return f"{self.number}/{self.of}"
 
 
-def shard_of(text: str) -> Shard:
+def parse_shard(text: str) -> SpecShard:
     """Read the shard of a flag, `3/8`. Raises UserError."""
     written = _WRITTEN.fullmatch(text)
-    shard = Shard(*map(int, written.groups())) if written else None
+    shard = SpecShard(*map(int, written.groups())) if written else None
     if shard is None or shard.number > shard.of:
         raise UserError(
             f"--shard {text} is not a part of a whole", "Write --shard 3/8 for the third of eight."
@@ -40,7 +40,7 @@ def shard_of(text: str) -> Shard:
     return shard
 
 
-def teams_of(shard: Shard, teams: Iterable[str]) -> frozenset[str]:
+def select_shard_teams(shard: SpecShard, teams: Iterable[str]) -> frozenset[str]:
     """Return the teams of a shard; `teams` has the team of each spec.
 
     The team with the most specs goes first, each to the shard that has the fewest so far; ties are broken by
@@ -56,7 +56,7 @@ def teams_of(shard: Shard, teams: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def team_of(file: str) -> str:
+def parse_spec_team(file: str) -> str:
     """Return the team whose spec a file is, by its path from the root; empty for every other file."""
     top, team, *rest = [*file.split("/"), ""]
     return team if top == SPECS and rest and rest[0] not in ("", "team.yaml") else ""

@@ -6,63 +6,65 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from gangplan.component import no_match
-from gangplan.emit import FileOutcome, Stage
-from gangplan.engines import pick, shares
-from gangplan.findings import Finding, about, in_order
-from gangplan.pipeline.blame import without_echoes
-from gangplan.pipeline.checks import check_together
+from gangplan.component import build_no_match_finding
+from gangplan.emit import FileOutcome, StagingFolder
+from gangplan.engines import pick_engine, split_into_shares
+from gangplan.findings import Finding, assign_cluster, sort_findings
+from gangplan.pipeline.blame import drop_repeated_causes
+from gangplan.pipeline.checks import check_runs_together
 from gangplan.pipeline.clusters import expand_cluster
-from gangplan.pipeline.counts import count_findings
-from gangplan.pipeline.course import Course
-from gangplan.pipeline.known import Known
-from gangplan.pipeline.platform import closed_clusters, platform_findings
+from gangplan.pipeline.counts import check_object_counts
+from gangplan.pipeline.course import PipelineState
+from gangplan.pipeline.known import KnownResults
+from gangplan.pipeline.platform import check_platform_files, find_closed_clusters
 from gangplan.pipeline.request import Request, Result, ShardResult
 from gangplan.pipeline.runs import expand_specs
-from gangplan.pipeline.scan import scan, without, without_repeats
-from gangplan.pipeline.scope import select, within
-from gangplan.pipeline.shard import team_of, teams_of
-from gangplan.pipeline.told import Telling
-from gangplan.pipeline.worker import WorkerOptions, worker_like, worker_of
-from gangplan.resolve.upgrade import with_versions
+from gangplan.pipeline.scan import drop_secret_repeats, hide_found_secrets, scan_for_secrets
+from gangplan.pipeline.scope import filter_by_scope, select_scope
+from gangplan.pipeline.shard import parse_spec_team, select_shard_teams
+from gangplan.pipeline.told import ShardRecorder
+from gangplan.pipeline.worker import WorkerOptions, create_similar_worker, create_worker
+from gangplan.resolve.upgrade import replace_versions
 from gangplan.waivers import Subject, excuse
 from gangplan.workspace import OVERLAYS, RENDERED, SpecFile, Workspace, load_spec
 
 
-def run(request: Request, workspace: Workspace, stage: Stage | None, known: Known | None = None) -> Result:
+def run_stages(
+    request: Request, workspace: Workspace, stage: StagingFolder | None, known: KnownResults | None = None
+) -> Result:
     """Run all stages up to the texts, which are kept if there is no stage to put them on.
 
     Results that are `known` are not made again; their texts are in `rendered/` and not on the stage.
     """
     result = Result(workspace, list(workspace.findings), known=known)
     if request.shard is not None:
-        result.shard = ShardResult(Telling(workspace.rulebook.policy))
+        result.shard = ShardResult(ShardRecorder(workspace.rulebook.policy))
     if workspace.is_refused:
-        return _of_first(request, result)
-    at_versions = with_versions(workspace, request.versions, request.clusters)
-    course = Course(request, at_versions, stage, result, known=result.known)
+        return _drop_later_shard_findings(request, result)
+    at_versions = replace_versions(workspace, request.versions, request.clusters)
+    course = PipelineState(request, at_versions, stage, result, known=result.known)
     is_resolved = workspace.catalog is not None and workspace.clusters
     for step in (SHARD_STAGES if request.shard else STAGES) if is_resolved else UNRESOLVED:
         step(course)
-    return result if is_resolved else _of_first(request, result)
+    return result if is_resolved else _drop_later_shard_findings(request, result)
 
 
-def _of_first(request: Request, result: Result) -> Result:
+def _drop_later_shard_findings(request: Request, result: Result) -> Result:
     """Return a result where no run can be worked on; of several shards, only the first one reports why."""
     if request.shard is not None and not request.shard.is_first:
         result.findings.clear()
     return result
 
 
-def _check_platform(course: Course) -> None:
+def _check_platform(course: PipelineState) -> None:
     """Check clusters, teams, policies and waivers, before any spec is read."""
-    find = partial(platform_findings, course.workspace)
+    find = partial(check_platform_files, course.workspace)
     course.result.findings += course.known.platform_findings(find) if course.known else find()
     if course.result.shard is not None:
         course.result.shard.elsewhere = frozenset(course.result.findings)
 
 
-def _read_specs(course: Course) -> None:
+def _read_specs(course: PipelineState) -> None:
     """Report specs that cannot be read, where nothing can be resolved."""
     files = [one for one in course.workspace.spec_files if one.file not in course.workspace.sweeps]
     course.result.findings += [
@@ -71,23 +73,23 @@ def _read_specs(course: Course) -> None:
     course.result.specs = len(course.workspace.spec_files)
 
 
-def _choose_scope(course: Course) -> None:
+def _choose_scope(course: PipelineState) -> None:
     """Choose the clusters, teams and specs that flags and named files mean. Raises UserError."""
     request, result = course.request, course.result
-    result.scope, course.files = select(
+    result.scope, course.files = select_scope(
         course.workspace, request.clusters, request.teams, request.specs, Path.cwd()
     )
     if request.shard is not None and result.shard is not None:
         teams = [file.team for file in course.files]
-        result.shard.teams, result.shard.others = teams_of(request.shard, teams), frozenset(teams)
+        result.shard.teams, result.shard.others = select_shard_teams(request.shard, teams), frozenset(teams)
         course.files = [file for file in course.files if file.team in result.shard.teams]
     result.specs, result.files = len(course.files), tuple(file.file for file in course.files)
 
 
-def _start_worker(course: Course) -> None:
+def _start_worker(course: PipelineState) -> None:
     """Create the worker that all tasks use."""
     request, result = course.request, course.result
-    closed = closed_clusters(course.workspace, result.findings)
+    closed = find_closed_clusters(course.workspace, result.findings)
     if closed or result.scope.named_clusters:  # the conditions do not say which runs are worked on
         course.known = result.known = None
     elif course.known is not None and request.in_sums and _is_plain(course):
@@ -106,13 +108,13 @@ def _start_worker(course: Course) -> None:
         is_brief=request.is_brief,
     )
     if request.like is not None:
-        course.worker = worker_like(request.like, course.workspace, options)
+        course.worker = create_similar_worker(request.like, course.workspace, options)
     else:
-        course.worker = worker_of(course.workspace, options)
+        course.worker = create_worker(course.workspace, options)
     result.worker = course.worker
 
 
-def _is_plain(course: Course) -> bool:
+def _is_plain(course: PipelineState) -> bool:
     """Return whether a command is about all runs, takes none from elsewhere, and nothing needs the facts of
     all.
 
@@ -124,15 +126,19 @@ def _is_plain(course: Course) -> bool:
     return is_everything and not any(one.monthly_budget for file in sites for one in file.spec.teams.values())
 
 
-def _expand_specs(course: Course) -> None:
+def _expand_specs(course: PipelineState) -> None:
     """Resolve, plan, generate, build, check and stage all runs, with the requested number of workers."""
     known, told, shard = course.known, course.request.told, course.result.shard
     files = known.unknown(course.files) if known else course.files
     taken, noted = course.request.taken, course.request.noted
     files = [file for file in files if file.file not in (told.specs if told else taken)]
-    engine = pick(course.request.engine, course.request.jobs, len(files))
-    tasks = shares(files, engine.workers)
-    made = (one for outcomes in engine.map(expand_specs, tasks, course.started, _named) for one in outcomes)
+    engine = pick_engine(course.request.engine, course.request.jobs, len(files))
+    tasks = split_into_shares(files, engine.workers)
+    made = (
+        one
+        for outcomes in engine.map(expand_specs, tasks, course.started, _format_task_name)
+        for one in outcomes
+    )
     tell = course.request.progress or (lambda *_: None)
     for done, file in enumerate(course.files, 1):  # in their order, wherever the results are from
         if known is not None and file.team in known.wholes:
@@ -152,13 +158,13 @@ def _expand_specs(course: Course) -> None:
         tell(done, len(course.files))
 
 
-def _named(files: Sequence[SpecFile]) -> str:
+def _format_task_name(files: Sequence[SpecFile]) -> str:
     """Return the name of a task: its files."""
     others = f" or one of the {len(files) - 1} after it" if len(files) > 1 else ""
     return f"{files[0].file}{others}"
 
 
-def _expand_clusters(course: Course) -> None:
+def _expand_clusters(course: PipelineState) -> None:
     """Render and check each cluster's platform and tenants, before any run."""
     scope, worker, request, shard = course.result.scope, course.started, course.request, course.result.shard
     told = request.told
@@ -177,44 +183,44 @@ def _expand_clusters(course: Course) -> None:
         worker.forget(cluster)
 
 
-def _check_together(course: Course) -> None:
+def _check_together(course: PipelineState) -> None:
     """Check for runs that conflict, cluster by cluster, and for namespaces without room for all runs."""
     if course.could_clash or sum(bool(one.schedule) for one in course.result.facts) > 1:
         course.complete()
     for cluster, demands in sorted(course.demands.items()):
-        found = check_together(cluster, course.workspace.clusters[cluster].spec.node_pools, demands)
+        found = check_runs_together(cluster, course.workspace.clusters[cluster].spec.node_pools, demands)
         named = {place: name for name, (place, _) in demands.items()} if found else {}
         for finding in found:
             team, _, job = named[finding.where].partition("/")
             excused = excuse([finding], course.workspace.waivers, Subject(cluster, team, job))
-            course.result.findings += about(cluster, excused)
+            course.result.findings += assign_cluster(cluster, excused)
     result = course.result
     if sum(bool(one.schedule) for one in result.facts) > 1:
-        from gangplan.pipeline.schedules import crowded_hours  # few clusters have schedules
+        from gangplan.pipeline.schedules import check_crowded_hours  # few clusters have schedules
 
-        result.findings += crowded_hours(result.facts, course.demands)
-    result.findings += count_findings(
-        course.started, result.changes, result.texts, result.facts, _standing(result)
+        result.findings += check_crowded_hours(result.facts, course.demands)
+    result.findings += check_object_counts(
+        course.started, result.changes, result.texts, result.facts, _count_whole_team_runs(result)
     )
     if any(
         one.monthly_budget for file in course.workspace.clusters.values() for one in file.spec.teams.values()
     ):
-        from gangplan.pipeline.budgets import budget_findings  # few clusters have budgets
+        from gangplan.pipeline.budgets import check_team_budgets  # few clusters have budgets
 
-        result.findings += budget_findings(course.workspace, result.scope, result.facts, course.places)
+        result.findings += check_team_budgets(course.workspace, result.scope, result.facts, course.places)
 
 
-def _standing(result: Result) -> dict[tuple[str, str], int]:
+def _count_whole_team_runs(result: Result) -> dict[tuple[str, str], int]:
     """Return the number of runs of teams that were taken as a whole, by cluster and team."""
     return {(cluster, one.team): count for one in result.wholes for cluster, count in one.counts.items()}
 
 
-def _drop_echoes(course: Course) -> None:
+def _drop_echoes(course: PipelineState) -> None:
     """Report each cause once, even if many runs are affected."""
-    course.result.findings = without_echoes(course.result.findings)
+    course.result.findings = drop_repeated_causes(course.result.findings)
 
 
-def _check_patches(course: Course) -> None:
+def _check_patches(course: PipelineState) -> None:
     """Report patches that match nothing, which kustomize would ignore silently."""
     result = course.result
     if result.has_errors:
@@ -225,54 +231,56 @@ def _check_patches(course: Course) -> None:
                 course.complete()
                 every = {(name, job) for name, _, job in course.places} | course.others
                 jobs = {job for name, job in every if name == cluster}
-                result.findings.append(no_match(cluster, patch, jobs))
+                result.findings.append(build_no_match_finding(cluster, patch, jobs))
 
 
-def _keep_scope(course: Course) -> None:
+def _filter_findings_by_scope(course: PipelineState) -> None:
     """Keep every error, and the rest if it is about the part that is worked on."""
     result = course.result
-    result.findings = within(result.findings, result.scope, course.places)
+    result.findings = filter_by_scope(result.findings, result.scope, course.places)
 
 
-def _scan_for_secrets(course: Course) -> None:
+def _scan_for_secrets(course: PipelineState) -> None:
     """Add findings about secrets, in order; no other finding repeats a secret."""
     result, known = course.result, course.known
     clean = known.without_secrets() if known else ()
     ours = {f"{RENDERED}/{one.path}" for one in result.changes if one.outcome is FileOutcome.SAME}
     folders = list(known.seen.contents) if known else None
-    found, values = scan(course.workspace.root, result.scope.reads, clean, ours, folders)
+    found, values = scan_for_secrets(course.workspace.root, result.scope.reads, clean, ours, folders)
     if known is not None:
         known.scanned(found, result.scope.is_everything)
     if result.shard is not None:
         result.shard.secrets, result.shard.has_secrets = values, any(one.is_error for one in found)
         found = [one for one in found if _is_told_here(course, one)]
-    result.findings = in_order([*without_repeats(without(result.findings, values), found), *found])
+    result.findings = sort_findings(
+        [*drop_secret_repeats(hide_found_secrets(result.findings, values), found), *found]
+    )
 
 
-def _is_told_here(course: Course, finding: Finding) -> bool:
+def _is_told_here(course: PipelineState, finding: Finding) -> bool:
     """Return whether a shard reports a finding in a file: in its own specs; the first one also outside of
     specs."""
-    shard, team = course.result.shard, team_of(finding.where.file)
+    shard, team = course.result.shard, parse_spec_team(finding.where.file)
     if course.request.shard is None or shard is None:
         return True
     return team in shard.teams or (course.request.shard.is_first and team not in shard.others)
 
 
-def _leave_to_first(course: Course) -> None:
+def _leave_platform_to_first_shard(course: PipelineState) -> None:
     """Leave findings about the platform, which every shard makes, to the first one."""
     shard, result = course.result.shard, course.result
     if shard is not None and course.request.shard is not None and not course.request.shard.is_first:
         result.findings = [one for one in result.findings if one not in shard.elsewhere]
 
 
-def _expand_clusters_once(course: Course) -> None:
+def _expand_clusters_once(course: PipelineState) -> None:
     """Render and check platforms and tenants in the first shard."""
     if course.request.shard is not None and course.request.shard.is_first:
         _expand_clusters(course)
 
 
 # The order, for all commands that render; CHECK_STAGES of api/checks.py follow. Each adds what it finds.
-STAGES: tuple[Callable[[Course], None], ...] = (
+STAGES: tuple[Callable[[PipelineState], None], ...] = (
     _check_platform,
     _choose_scope,
     _start_worker,
@@ -281,19 +289,19 @@ STAGES: tuple[Callable[[Course], None], ...] = (
     _expand_clusters,
     _drop_echoes,
     _check_patches,
-    _keep_scope,
+    _filter_findings_by_scope,
     _scan_for_secrets,
 )
 # The same for a part of the specs. What only all runs together show is found when the shards are merged.
-SHARD_STAGES: tuple[Callable[[Course], None], ...] = (
+SHARD_STAGES: tuple[Callable[[PipelineState], None], ...] = (
     _check_platform,
     _choose_scope,
     _start_worker,
     _expand_specs,
     _expand_clusters_once,
     _drop_echoes,
-    _leave_to_first,
-    _keep_scope,
+    _leave_platform_to_first_shard,
+    _filter_findings_by_scope,
     _scan_for_secrets,
 )
 # The stages without a catalog or a cluster: a spec that cannot be read is still reported.

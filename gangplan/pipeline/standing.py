@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
@@ -12,14 +12,14 @@ from gangplan.validate.versions import versions_of
 from gangplan.validate.world import World, world_of
 
 
-def built_world(request: Request, cluster: str, result: Result) -> World:
+def build_previewed_world(request: Request, cluster: str, result: Result) -> World:
     """Return the platform and all tenants of a cluster as built, and its nodes.
 
     `result` is the preview of the request; if that was of some specs or teams, everything is rendered again.
     """
     is_part = bool(request.specs or request.teams)
     whole = (
-        preview(replace(request, clusters=(cluster,), specs=(), teams=()), result.workspace)
+        preview_render(replace(request, clusters=(cluster,), specs=(), teams=()), result.workspace)
         if is_part
         else result
     )

@@ -12,27 +12,27 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from gangplan.emit import Change, FileOutcome
+from gangplan.emit import FileOutcome, TreeChange
 from gangplan.findings import NO_CLUE, Clue, Finding, Fix, Location, Waived
 from gangplan.model.run_facts import RunFacts
-from gangplan.pipeline.worker import Expanded
+from gangplan.pipeline.worker import TaskResult
 from gangplan.rules.model import Rule, Severity
 from gangplan.validate.kueue.contention import RunDemand
 
 Json = Any
-Rules = Callable[[str], Rule | None]
+RuleFinder = Callable[[str], Rule | None]
 
 
-# Indexes of the list that `expanded_json` returns.
+# Indexes of the list that `dump_expanded` returns.
 _DEMANDS, _POLICIES, _FACTS = 4, 7, 8
 # How many fields of a run's facts are its own, with that of its spec; the rest is shared.
 _OWN = 6
 _NAMES = [one.name for one in fields(RunFacts)]
 # The shared fields that say whether a schedule starts runs.
-SCHEDULED = slice(_NAMES.index("schedule") - _OWN, _NAMES.index("repeats") + 1 - _OWN)
+SCHEDULE_FIELDS = slice(_NAMES.index("schedule") - _OWN, _NAMES.index("repeats") + 1 - _OWN)
 
 
-class Shared:
+class SharedValues:
     """The values that many results of a record have in common, each once, by its kind and number."""
 
     __slots__ = ("_numbers", "values")
@@ -56,7 +56,7 @@ class Shared:
         return self._numbers[key]
 
 
-def finding_json(finding: Finding, rules: Rules) -> Json:
+def dump_finding(finding: Finding, rules: RuleFinder) -> Json:
     """Return a finding as JSON. Raises ValueError if `rules` finds another rule by its name, or none."""
     known = rules(finding.rule)
     if known is None or vars(known) != vars(finding.rule):
@@ -79,7 +79,7 @@ def finding_json(finding: Finding, rules: Rules) -> Json:
     ]
 
 
-def rule_of(name: str, rules: Rules) -> Rule:
+def load_rule(name: str, rules: RuleFinder) -> Rule:
     """Return the rule of a name. Raises ValueError if there is none."""
     rule = rules(name)
     if rule is None:
@@ -87,17 +87,17 @@ def rule_of(name: str, rules: Rules) -> Rule:
     return rule
 
 
-def finding_of(held: Json, rules: Rules) -> Finding:
+def load_finding(held: Json, rules: RuleFinder) -> Finding:
     """Read a finding. Raises ValueError if there is no such rule."""
     name, where, message, help, ref, path, waiver, fix, clusters, level, until = held
     return Finding(
-        rule_of(name, rules),
-        place_of(where),
+        load_rule(name, rules),
+        load_location(where),
         message,
         help,
         ref,
         path,
-        None if waiver is None else Waived(place_of(waiver[0]), *waiver[1:]),
+        None if waiver is None else Waived(load_location(waiver[0]), *waiver[1:]),
         None if fix is None else Fix(*fix),
         tuple(clusters),
         None if level is None else Severity(level),
@@ -110,7 +110,7 @@ def place_json(where: Location) -> Json:
     return [where.file, where.line, where.column, where.end]
 
 
-def place_of(held: Json) -> Location:
+def load_location(held: Json) -> Location:
     """Read a place."""
     return Location(*held)
 
@@ -139,22 +139,22 @@ def demand_of(held: Json) -> RunDemand:
     count, each, groups, *plain, usage, most = held
     return RunDemand(
         count,
-        {name: _fraction(amount) for name, amount in each.items()},
+        {name: _parse_fraction(amount) for name, amount in each.items()},
         tuple(groups),
         *plain,
         *(
-            None if own is None else {(flavor, name): _fraction(amount) for flavor, name, amount in own}
+            None if own is None else {(flavor, name): _parse_fraction(amount) for flavor, name, amount in own}
             for own in (usage, most)
         ),
     )
 
 
 @lru_cache(4096)
-def _fraction(text: str) -> Fraction:
+def _parse_fraction(text: str) -> Fraction:
     return Fraction(text)
 
 
-def expanded_json(result: Expanded, rules: Rules, shared: Shared) -> Json:
+def dump_expanded(result: TaskResult, rules: RuleFinder, shared: SharedValues) -> Json:
     """Return the result of a spec as JSON. Values that many have in common are in `shared`, by their numbers.
 
     Raises ValueError if it would not read back the same.
@@ -164,7 +164,7 @@ def expanded_json(result: Expanded, rules: Rules, shared: Shared) -> Json:
         for cluster, job, place, demand in result.demands
     ]
     return [
-        [finding_json(one, rules) for one in result.findings],
+        [dump_finding(one, rules) for one in result.findings],
         [[change.path, change.digest] for change in result.changes],
         [[cluster, namespace, job, place_json(place)] for cluster, namespace, job, place in result.jobs],
         {cluster: sorted(numbers) for cluster, numbers in result.matched.items()},
@@ -172,30 +172,30 @@ def expanded_json(result: Expanded, rules: Rules, shared: Shared) -> Json:
         result.objects,
         result.active,
         shared.number("policies", sorted(result.policies)),
-        [_facts_json(one, shared) for one in result.facts],
+        [_dump_run_facts(one, shared) for one in result.facts],
     ]
 
 
-def _facts_json(facts: RunFacts, shared: Shared) -> Json:
+def _dump_run_facts(facts: RunFacts, shared: SharedValues) -> Json:
     """Return the facts of a run: its own, and the number of those that many runs have in common."""
     every = [getattr(facts, one.name) for one in fields(RunFacts)]
     return [*every[1:_OWN], list(facts.retired), shared.number("facts", every[_OWN:-1])]
 
 
-def facts_of(file: str, held: Json, common: Sequence[Any]) -> RunFacts:
+def load_run_facts(file: str, held: Json, common: Sequence[Any]) -> RunFacts:
     """Read the facts of a run, with those that it has in common with others."""
     *own, retired, _ = held
     return RunFacts(*[file, *own, *common, tuple(retired)])
 
 
-def expanded_of(file: str, held: Json, rules: Rules, shared: Mapping[str, list[Any]]) -> Expanded:
+def load_expanded(file: str, held: Json, rules: RuleFinder, shared: Mapping[str, list[Any]]) -> TaskResult:
     """Read the result of a spec; `shared` has its demands and sets of policies as values. Raises
     ValueError."""
     findings, changes, jobs, matched, demands, objects, active, policies, facts = held
-    return Expanded(
+    return TaskResult(
         file,
-        findings=[finding_of(one, rules) for one in findings],
-        changes=[Change(path, FileOutcome.SAME, digest) for path, digest in changes],
+        findings=[load_finding(one, rules) for one in findings],
+        changes=[TreeChange(path, FileOutcome.SAME, digest) for path, digest in changes],
         jobs=[(cluster, namespace, job, Location(*place)) for cluster, namespace, job, place in jobs],
         matched={cluster: set(numbers) for cluster, numbers in matched.items()},
         demands=[
@@ -205,11 +205,11 @@ def expanded_of(file: str, held: Json, rules: Rules, shared: Mapping[str, list[A
         objects=objects,
         active=active,
         policies=shared["policies"][policies],
-        facts=[facts_of(file, one, shared["facts"][one[-1]]) for one in facts],
+        facts=[load_run_facts(file, one, shared["facts"][one[-1]]) for one in facts],
     )
 
 
-def shared_of(held: Mapping[str, list[Json]]) -> dict[str, list[Any]]:
+def load_shared_values(held: Mapping[str, list[Json]]) -> dict[str, list[Any]]:
     """Read the values that the results of a record have in common."""
     return {
         "demands": [demand_of(one) for one in held.get("demands", ())],
@@ -218,9 +218,9 @@ def shared_of(held: Mapping[str, list[Json]]) -> dict[str, list[Any]]:
     }
 
 
-def compacted(results: Sequence[Json], shared: Mapping[str, list[Json]]) -> dict[str, list[Json]]:
+def compact_shared_values(results: Sequence[Json], shared: Mapping[str, list[Json]]) -> dict[str, list[Json]]:
     """Return the part of `shared` that these results still use; their numbers are changed in place."""
-    kept = Shared({})
+    kept = SharedValues({})
     for told in results:
         for demand in told[_DEMANDS]:
             demand[-1] = kept.number("demands", shared["demands"][demand[-1]])

@@ -10,55 +10,55 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import islice
 
-from gangplan.findings import Finding, Location, reword
+from gangplan.findings import Finding, Location, reword_finding
 from gangplan.model.job import Trial
-from gangplan.pipeline.alike import Kept
-from gangplan.pipeline.worker import Expanded, PlannedRun, WorkerState, world_on
-from gangplan.plan import Unit
+from gangplan.pipeline.alike import FirstTrials
+from gangplan.pipeline.worker import PlannedRun, TaskResult, WorkerState, build_cluster_world
+from gangplan.plan import RunPlan
 from gangplan.records import dataclass
 from gangplan.rules.sweeps import SWEEP_TOO_LARGE, TRIAL_REMOVED
-from gangplan.spec.digest import digest_of
+from gangplan.spec.digest import compute_spec_digest
 from gangplan.spec.files import read_files
-from gangplan.spec.sweep_files import SweepFile, TrialJob, trial_jobs
-from gangplan.spec.trials import count_of
-from gangplan.validate.kueue.sweeps import at_once
+from gangplan.spec.sweep_files import SweepFile, TrialJob, build_trial_jobs
+from gangplan.spec.trials import count_trials
+from gangplan.validate.kueue.sweeps import count_runs_at_once
 from gangplan.workspace import Spec, SpecFile
 
 # How many trials are worked on together.
 BATCH = 32
 # How many findings of one rule at one place are reported one by one; the rest is counted.
 _MOST_ALIKE = 8
-Plan = Callable[[WorkerState, Spec, Expanded], Iterable[tuple[str, Unit]]]
-Render = Callable[[WorkerState, str, list[tuple[Unit, Expanded]]], None]
+Plan = Callable[[WorkerState, Spec, TaskResult], Iterable[tuple[str, RunPlan]]]
+Render = Callable[[WorkerState, str, list[tuple[RunPlan, TaskResult]]], None]
 
 
-def expand_sweep(worker: WorkerState, file: SpecFile, result: Expanded, plan: Plan, render: Render) -> None:
+def expand_sweep(worker: WorkerState, file: SpecFile, result: TaskResult, plan: Plan, render: Render) -> None:
     """Expand the trials of a sweep: `plan` plans the runs of a trial, `render` renders those of a cluster."""
     sweep = worker.workspace.sweeps[file.file]
     result.findings += sweep.findings
     if sweep.sweep is None:
         return
     result.is_lasting &= sweep.sweep.results is None  # a file next to the sweep
-    closed = _too_large(worker, sweep, result)
+    closed = _check_sweep_trial_limits(worker, sweep, result)
     at_work = replace(worker, options=replace(worker.options, closed=worker.options.closed | closed))
-    told, trials, names = _Told(sweep), trial_jobs(sweep, worker.workspace.templates), set[str]()
-    kept = Kept(worker.options.is_brief)
+    told, trials, names = _Told(sweep), build_trial_jobs(sweep, worker.workspace.templates), set[str]()
+    kept = FirstTrials(worker.options.is_brief)
     while batch := list(islice(trials, BATCH)):
-        _expand(at_work, file, batch, result, told, kept, plan, render)
+        _expand_trial_batch(at_work, file, batch, result, told, kept, plan, render)
         names.update(f"{sweep.name}-{one.trial.name}" for one in batch)
         result.jobs[:] = list(dict.fromkeys(result.jobs))
     result.findings += told.findings()
-    removed = list(_removed(worker, sweep, names, {cluster for cluster, *_ in result.jobs}))
+    removed = list(_check_removed_trials(worker, sweep, names, {cluster for cluster, *_ in result.jobs}))
     result.is_lasting &= not removed  # findings about other files in rendered/
     result.findings += removed
 
 
-def _too_large(worker: WorkerState, sweep: SweepFile, result: Expanded) -> frozenset[str]:
+def _check_sweep_trial_limits(worker: WorkerState, sweep: SweepFile, result: TaskResult) -> frozenset[str]:
     """Return the clusters that allow fewer trials in a sweep, and report those that the sweep is meant
     for."""
     assert sweep.sweep is not None
     assert sweep.document is not None
-    count, clusters = count_of(sweep.sweep), worker.workspace.clusters
+    count, clusters = count_trials(sweep.sweep), worker.workspace.clusters
     closed = {name for name, file in clusters.items() if count > file.spec.limits.trials}
     if not closed:
         return frozenset()
@@ -75,24 +75,24 @@ def _too_large(worker: WorkerState, sweep: SweepFile, result: Expanded) -> froze
     return frozenset(closed)
 
 
-def _expand(
+def _expand_trial_batch(
     worker: WorkerState,
     file: SpecFile,
     batch: Sequence[TrialJob],
-    result: Expanded,
+    result: TaskResult,
     told: _Told,
-    kept: Kept,
+    kept: FirstTrials,
     plan: Plan,
     render: Render,
 ) -> None:
     """Take some trials through all stages."""
-    planned: dict[str, list[tuple[Unit, Expanded]]] = {}
-    parts: list[tuple[Trial, Expanded]] = []
+    planned: dict[str, list[tuple[RunPlan, TaskResult]]] = {}
+    parts: list[tuple[Trial, TaskResult]] = []
     for one in batch:
-        part = Expanded(file.file)
+        part = TaskResult(file.file)
         part.findings += one.findings
         parts.append((one.trial, part))
-        spec = _spec(worker, file, one, part)
+        spec = _build_trial_spec(worker, file, one, part)
         if spec is not None:
             for cluster, unit in plan(worker, spec, part):
                 planned.setdefault(cluster, []).append((unit, part))
@@ -100,20 +100,20 @@ def _expand(
         render(worker, cluster, planned[cluster])
     for trial, part in parts:
         told.note(trial, part.findings)
-        part.runs = [replace(run, at_once=_at_once(worker, run, trial)) for run in part.runs]
+        part.runs = [replace(run, at_once=_count_trials_at_once(worker, run, trial)) for run in part.runs]
         kept.share(part)
-        _add(result, part)
+        _merge_trial_result(result, part)
 
 
-def _at_once(worker: WorkerState, run: PlannedRun, trial: Trial) -> int:
+def _count_trials_at_once(worker: WorkerState, run: PlannedRun, trial: Trial) -> int:
     """Return how many trials like this one run at the same time: as many as the sweep says, and the quota
     holds."""
     if run.verdict is None or run.verdict.outcome != "admit":
         return 0
-    return min(trial.at_once, at_once(world_on(worker, run.cluster), run.verdict)[0])
+    return min(trial.at_once, count_runs_at_once(build_cluster_world(worker, run.cluster), run.verdict)[0])
 
 
-def _spec(worker: WorkerState, file: SpecFile, one: TrialJob, part: Expanded) -> Spec | None:
+def _build_trial_spec(worker: WorkerState, file: SpecFile, one: TrialJob, part: TaskResult) -> Spec | None:
     if one.spec is None or one.findings:
         return None
     files: dict[str, bytes] = {}
@@ -123,10 +123,12 @@ def _spec(worker: WorkerState, file: SpecFile, one: TrialJob, part: Expanded) ->
         part.findings += findings
         if findings:
             return None
-    return Spec(file, one.spec, one.document, digest_of(one.spec, files), files, one.trial, one.template)
+    return Spec(
+        file, one.spec, one.document, compute_spec_digest(one.spec, files), files, one.trial, one.template
+    )
 
 
-def _add(result: Expanded, part: Expanded) -> None:
+def _merge_trial_result(result: TaskResult, part: TaskResult) -> None:
     """Add all results of a trial but its findings, which are reported for all trials together."""
     result.is_lasting &= part.is_lasting
     mine = part.scripts & result.scripts
@@ -178,7 +180,7 @@ class _Told:
     def _bare(self, one: Finding) -> Finding:
         """Return the finding as if it were about the sweep: without names of trials and runs."""
         pattern = re.compile(rf"{re.escape(self.sweep.name)}-[a-z2-7]{{8}}(-[0-9a-f]{{8}})?(?![a-z0-9])")
-        return reword(one, lambda text: pattern.sub(self.sweep.name, text))
+        return reword_finding(one, lambda text: pattern.sub(self.sweep.name, text))
 
     def _said(self, bare: Finding, trials: list[str]) -> Finding:
         if len(trials) == self.trials:
@@ -194,7 +196,9 @@ def values_words(trial: Trial) -> str:
     return " ".join(f"{name}={text}" for name, text in trial.values)
 
 
-def _removed(worker: WorkerState, sweep: SweepFile, names: set[str], clusters: set[str]) -> Iterator[Finding]:
+def _check_removed_trials(
+    worker: WorkerState, sweep: SweepFile, names: set[str], clusters: set[str]
+) -> Iterator[Finding]:
     """Report runs in `rendered/` of trials that the sweep no longer has, and that were not ended."""
     assert sweep.document is not None
     mine = re.compile(rf"{re.escape(sweep.name)}-[a-z2-7]{{8}}")

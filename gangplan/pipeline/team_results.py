@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import field
 
-from gangplan.pipeline.stored import Json, Rules, Shared, expanded_json
-from gangplan.pipeline.worker import Expanded
+from gangplan.pipeline.stored import Json, RuleFinder, SharedValues, dump_expanded
+from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
 
 
@@ -27,32 +27,32 @@ class TeamResults:
     judges: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     _new: dict[str, str] = field(default_factory=dict)
-    _shared: Shared | None = None
+    _shared: SharedValues | None = None
     _folded: bytes = b""
 
     def __post_init__(self) -> None:
         """Start the shared values with those of the record."""
-        self._shared = Shared(self.record["shared"])
+        self._shared = SharedValues(self.record["shared"])
 
     @property
     def has_new(self) -> bool:
         """Whether there is anything to add to the record."""
         return bool(self._new or self._folded)
 
-    def note(self, result: Expanded, rules: Rules) -> None:
+    def note(self, result: TaskResult, rules: RuleFinder) -> None:
         """Note a new result of a spec. Only its text is held, a third of the size."""
         new, shared = self.new()
         try:
-            told = expanded_json(result, rules, shared) if result.is_lasting else None
+            told = dump_expanded(result, rules, shared) if result.is_lasting else None
         except ValueError:
             told = None
         new[result.file] = "" if told is None else json.dumps(told, separators=(",", ":"))
 
-    def new(self) -> tuple[dict[str, str], Shared]:
+    def new(self) -> tuple[dict[str, str], SharedValues]:
         """Return what is new, as JSON by file (empty: not to be kept), and what results have in common."""
         if self._shared is None:
             self._new, values = marshal.loads(zlib.decompress(self._folded))
-            self._shared, self._folded = Shared(values), b""
+            self._shared, self._folded = SharedValues(values), b""
         return self._new, self._shared
 
     def fold(self) -> None:

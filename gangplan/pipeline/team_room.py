@@ -10,23 +10,23 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from gangplan.emit.earlier import EarlierRun, EarlierRuns
-from gangplan.kueue.model import Key
+from gangplan.kueue.model import FlavorResource
 from gangplan.kueue.units import NANO
-from gangplan.model.backend import BY_KIND
+from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.model.quantity import Quantity
 from gangplan.objects import Body
 from gangplan.pipeline.request import Result
-from gangplan.pipeline.worker import PlannedRun, WorkerState, world_on
+from gangplan.pipeline.worker import PlannedRun, WorkerState, build_cluster_world
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site
-from gangplan.resolve.counted import counted
+from gangplan.resolve.counted import convert_site_quotas
 from gangplan.source import ManifestError, load_objects
-from gangplan.validate.gate import judge
-from gangplan.validate.kueue.contention import demand_of
+from gangplan.validate.gate import find_object_problems
+from gangplan.validate.kueue.contention import sum_run_demand
 from gangplan.validate.runs import is_applied
 from gangplan.workspace import RENDERED
 
-Usages = Mapping[str, Mapping[Key, Fraction]]
+Usages = Mapping[str, Mapping[FlavorResource, Fraction]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TeamRoom:
         return any(one.left < 0 for one in self.rooms)
 
 
-def rooms_of(result: Result) -> dict[str, TeamRoom]:
+def compute_quota_rooms(result: Result) -> dict[str, TeamRoom]:
     """Return what each active run under Kueue leaves of its team's quota, by the path of its file."""
     found: dict[str, TeamRoom] = {}
     earlier = EarlierRuns(result.workspace.root / RENDERED)
@@ -76,52 +76,56 @@ def rooms_of(result: Result) -> dict[str, TeamRoom]:
         if result.worker is None or run.verdict is None or not run.verdict.usage or not job.is_active:
             continue
         if cluster not in quotas:
-            quotas[cluster] = _quotas(result, cluster)
+            quotas[cluster] = _list_team_quotas(result, cluster)
         if (cluster, job.team) not in usages:
-            usages[cluster, job.team] = dict(_usages(result.worker, earlier, cluster, job.team))
-        found[run.path] = _room(result, run, quotas[cluster], usages[cluster, job.team])
+            usages[cluster, job.team] = dict(
+                _list_active_run_usages(result.worker, earlier, cluster, job.team)
+            )
+        found[run.path] = _compute_room_after_run(result, run, quotas[cluster], usages[cluster, job.team])
     return found
 
 
-def _quotas(result: Result, cluster: str) -> dict[tuple[str, str], dict[str, Quantity]]:
+def _list_team_quotas(result: Result, cluster: str) -> dict[tuple[str, str], dict[str, Quantity]]:
     """Return the quota of each team for each flavor and resource, as it is rendered."""
     return {
         (queue.team, quota.flavor): {one.resource: one.nominal for one in quota.amounts}
-        for queue in counted(resolve_site(result.workspace, cluster)).queues
+        for queue in convert_site_quotas(resolve_site(result.workspace, cluster)).queues
         for quota in queue.quotas
     }
 
 
-def _usages(
+def _list_active_run_usages(
     worker: WorkerState, earlier: EarlierRuns, cluster: str, team: str
-) -> Iterator[tuple[str, Mapping[Key, Fraction]]]:
+) -> Iterator[tuple[str, Mapping[FlavorResource, Fraction]]]:
     """Yield the name and the usage of each active run that a team has in `rendered/`.
 
     A file that cannot be read as a run uses nothing here: `validate` reports it.
     """
-    world = world_on(worker, cluster)
+    world = build_cluster_world(worker, cluster)
     folder = f"{cluster}/runs/{team}"
     for job in earlier.jobs(folder):
         for name in earlier.names(f"{folder}/", job):
             file = earlier.read(f"{folder}/{name}.yaml")
             if file is None:
                 continue
-            bodies = [] if file.is_record else _bodies(file)
-            if not any(body.get("kind") in BY_KIND and is_applied(body) for body in bodies):
+            bodies = [] if file.is_record else _load_run_objects(file)
+            if not any(body.get("kind") in BACKEND_BY_KIND and is_applied(body) for body in bodies):
                 yield name, {}  # a record, archived, or a schedule's template: it counts as an object
                 continue
-            demand = None if any(judge(bodies, world.versions)) else demand_of(world, bodies)
+            demand = (
+                None if any(find_object_problems(bodies, world.versions)) else sum_run_demand(world, bodies)
+            )
             yield name, demand.usage or {} if demand is not None else {}
 
 
-def _bodies(file: EarlierRun) -> list[Body]:
+def _load_run_objects(file: EarlierRun) -> list[Body]:
     try:
         return load_objects(file.text)
     except ManifestError:
         return []
 
 
-def _room(
+def _compute_room_after_run(
     result: Result,
     run: PlannedRun,
     quotas: Mapping[tuple[str, str], Mapping[str, Quantity]],

@@ -13,45 +13,45 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.findings import Finding
-from gangplan.pipeline.seen import file_digest
+from gangplan.pipeline.seen import digest_file
 from gangplan.pipeline.stored import (
     Json,
-    Rules,
-    Shared,
-    expanded_json,
-    expanded_of,
-    finding_json,
-    finding_of,
-    shared_of,
+    RuleFinder,
+    SharedValues,
+    dump_expanded,
+    dump_finding,
+    load_expanded,
+    load_finding,
+    load_shared_values,
 )
-from gangplan.pipeline.worker import Expanded
+from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
-from gangplan.validate.secrets import hidden
+from gangplan.validate.secrets import mask_secrets
 from gangplan.workspace import RENDERED
 
 
 @dataclass(slots=True)
-class Told:
+class ShardRecords:
     """Results of specs by their files and of clusters by their names, as JSON, and what they have in common.
 
     `settled` are the files of `rendered/` that hold exactly what is rendered now; `opinions` are findings of
     the `judge`, if there was one, about texts.
     """
 
-    rules: Rules
+    rules: RuleFinder
     specs: dict[str, tuple[Json, Mapping[str, list[Any]]]] = field(default_factory=dict)
-    clusters: dict[str, Expanded] = field(default_factory=dict)
+    clusters: dict[str, TaskResult] = field(default_factory=dict)
     settled: set[str] = field(default_factory=set)
     judge: str = ""
     opinions: list[Finding] = field(default_factory=list)
 
-    def result(self, file: str) -> Expanded | None:
+    def result(self, file: str) -> TaskResult | None:
         """Return the result of a spec; None if no shard reported it."""
         held = self.specs.get(file)
-        return expanded_of(file, held[0], self.rules, held[1]) if held else None
+        return load_expanded(file, held[0], self.rules, held[1]) if held else None
 
 
-class Telling:
+class ShardRecorder:
     """A collector of what a shard finds out, as JSON.
 
     Only the text of a spec's result is held, because the values of thousands would fill the memory.
@@ -59,15 +59,15 @@ class Telling:
 
     __slots__ = ("clusters", "rules", "shared", "specs")
 
-    def __init__(self, rules: Rules) -> None:
-        self.rules, self.shared = rules, Shared({})
+    def __init__(self, rules: RuleFinder) -> None:
+        self.rules, self.shared = rules, SharedValues({})
         self.specs: dict[str, str] = {}
-        self.clusters: dict[str, Expanded] = {}
+        self.clusters: dict[str, TaskResult] = {}
 
-    def note(self, result: Expanded) -> None:
+    def note(self, result: TaskResult) -> None:
         """Note the result of a spec."""
         try:
-            self.specs[result.file] = json.dumps(expanded_json(result, self.rules, self.shared))
+            self.specs[result.file] = json.dumps(dump_expanded(result, self.rules, self.shared))
         except ValueError:
             return
 
@@ -75,46 +75,50 @@ class Telling:
         """Return all results that repeat no secret."""
         standing: dict[str, Json] = {}
         for cluster, result in sorted(self.clusters.items()):
-            shared = Shared({})
+            shared = SharedValues({})
             try:
-                told = [expanded_json(result, self.rules, shared), shared.values]
+                told = [dump_expanded(result, self.rules, shared), shared.values]
             except ValueError:
                 continue
-            if not _repeats(json.dumps(told), secrets):
+            if not _has_secret_in_json(json.dumps(told), secrets):
                 standing[cluster] = told
-        specs = {file: json.loads(text) for file, text in self.specs.items() if not _repeats(text, secrets)}
+        specs = {
+            file: json.loads(text)
+            for file, text in self.specs.items()
+            if not _has_secret_in_json(text, secrets)
+        }
         return {"shared": self.shared.values, "specs": specs, "clusters": standing}
 
 
-def _repeats(text: str, secrets: Collection[str]) -> bool:
+def _has_secret_in_json(text: str, secrets: Collection[str]) -> bool:
     """Return whether a text in JSON holds a secret."""
     written = {json.dumps(one)[1:-1] for one in secrets}
-    return hidden(text, written) != text
+    return mask_secrets(text, written) != text
 
 
-def told_of(root: Path, facts: Iterable[Mapping[str, Json]], rules: Rules) -> Told:
+def load_shard_records(root: Path, facts: Iterable[Mapping[str, Json]], rules: RuleFinder) -> ShardRecords:
     """Read what the shards reported. Raises ValueError, TypeError, KeyError or IndexError for what no
     shard writes."""
-    told = Told(rules)
+    told = ShardRecords(rules)
     for one in facts:
-        shared = shared_of(one["shared"])
+        shared = load_shared_values(one["shared"])
         for file, held in one["specs"].items():
-            result = expanded_of(file, held, rules, shared)
-            if _settle(root, result, told.settled):
+            result = load_expanded(file, held, rules, shared)
+            if _settle_unchanged_files(root, result, told.settled):
                 told.specs[file] = (held, shared)
         for cluster, (held, own) in one["clusters"].items():
-            result = expanded_of("", held, rules, shared_of(own))
-            if _settle(root, result, told.settled):
+            result = load_expanded("", held, rules, load_shared_values(own))
+            if _settle_unchanged_files(root, result, told.settled):
                 told.clusters[cluster] = result
     return told
 
 
-def _settle(root: Path, result: Expanded, settled: set[str]) -> bool:
+def _settle_unchanged_files(root: Path, result: TaskResult, settled: set[str]) -> bool:
     """Return whether no file of `rendered/` differs from a text of that name; add equal files to
     `settled`."""
     for change in result.changes:
         path = f"{RENDERED}/{change.path}"
-        found = file_digest(root / path)
+        found = digest_file(root / path)
         if found not in ("", change.digest):
             return False
         if found:
@@ -122,11 +126,11 @@ def _settle(root: Path, result: Expanded, settled: set[str]) -> bool:
     return True
 
 
-def findings_json(findings: Iterable[Finding], rules: Rules) -> Json:
+def dump_findings(findings: Iterable[Finding], rules: RuleFinder) -> Json:
     """Return findings as JSON, if their rules have names. Raises ValueError."""
-    return [finding_json(one, rules) for one in findings]
+    return [dump_finding(one, rules) for one in findings]
 
 
-def findings_of(held: Json, rules: Rules) -> list[Finding]:
+def load_findings(held: Json, rules: RuleFinder) -> list[Finding]:
     """Read findings. Raises ValueError."""
-    return [finding_of(one, rules) for one in held]
+    return [load_finding(one, rules) for one in held]

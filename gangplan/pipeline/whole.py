@@ -13,20 +13,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from gangplan.emit import Change, FileOutcome, is_launch_file, is_run_file
+from gangplan.emit import FileOutcome, TreeChange, is_launch_file, is_run_file
 from gangplan.findings import Finding, Location
-from gangplan.incremental.look import digest_of
+from gangplan.incremental.look import digest_folder
 from gangplan.pipeline.stored import (
-    SCHEDULED,
+    SCHEDULE_FIELDS,
     Json,
-    Rules,
-    facts_of,
-    finding_of,
-    place_of,
-    rule_of,
-    shared_of,
+    RuleFinder,
+    load_finding,
+    load_location,
+    load_rule,
+    load_run_facts,
+    load_shared_values,
 )
-from gangplan.pipeline.worker import Expanded
+from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
 from gangplan.validate.kueue.contention import RunDemand
@@ -44,7 +44,7 @@ class VanishedError(Exception):
 
 
 @dataclass(slots=True)
-class Whole:
+class WholeTeam:
     """A team as a whole. `same` counts its files in `rendered/`, `runs` those of runs, `counts` by cluster.
 
     `ranks` are by cluster. The `outcome` has no changes and no demands, only the facts of runs with a
@@ -53,7 +53,7 @@ class Whole:
     """
 
     team: str
-    outcome: Expanded
+    outcome: TaskResult
     same: int
     counts: Mapping[str, int]
     ranks: Mapping[str, Collection[Rank]]
@@ -67,7 +67,7 @@ class Whole:
         return sum(self.counts.values())
 
 
-def summed(record: Json, marks: str) -> Json:
+def summarise_team(record: Json, marks: str) -> Json:
     """Summarise the results of a team from their record; `marks` identify the templates that they come from.
 
     None if one of its jobs is defined twice, which only the results of all specs show.
@@ -89,13 +89,13 @@ def summed(record: Json, marks: str) -> Json:
         [path, facts, shared[facts[-1]]]
         for path, (_, _, one) in files.items()
         for facts in one[8]
-        if any(shared[facts[-1]][SCHEDULED])
+        if any(shared[facts[-1]][SCHEDULE_FIELDS])
     ]
     return {
         "of": record["of"],
         "folders": record["folders"],
         "marks": marks,
-        "rendered": folders_with(texts),
+        "rendered": find_folders_with(texts),
         "judges": sorted({judge for _, judge, _ in files.values()}),
         "specs": len(files),
         "same": len({path for path, _ in texts}),
@@ -103,13 +103,13 @@ def summed(record: Json, marks: str) -> Json:
         "sums": [sum(one[5] for one in told) + len(scripts), sum(one[6] for one in told)],
         "policies": sorted(policies),
         "matched": {cluster: sorted(numbers) for cluster, numbers in matched.items()},
-        "ranks": _ranks(told, record["shared"].get("demands", [])),
+        "ranks": _collect_clash_ranks(told, record["shared"].get("demands", [])),
         "facts": scheduled,
-        **_findings(told),
+        **_dump_team_findings(told),
     }
 
 
-def _ranks(told: Sequence[Json], shared: Sequence[Json]) -> Json:
+def _collect_clash_ranks(told: Sequence[Json], shared: Sequence[Json]) -> Json:
     """Return the ranks of runs, by cluster; `shared` are their demands, as they are kept."""
     found: dict[str, set[tuple[Any, ...]]] = {}
     for cluster, _, _, number in (demand for one in told for demand in one[4]):
@@ -118,28 +118,28 @@ def _ranks(told: Sequence[Json], shared: Sequence[Json]) -> Json:
     return {cluster: sorted(own) for cluster, own in found.items()}
 
 
-def _findings(told: Sequence[Json]) -> Json:
+def _dump_team_findings(told: Sequence[Json]) -> Json:
     """Return the findings, what they have in common, and the jobs that those outside of specs are about."""
     runs: dict[str, set[str]] = {}
     for cluster, namespace, job, _ in (job for one in told for job in one[2]):
         runs.setdefault(f"{_JOB}{namespace}/{job}", set()).add(cluster)
-    findings = [_told_apart(finding, runs) for one in told for finding in one[0]]
+    findings = [_name_finding_clusters(finding, runs) for one in told for finding in one[0]]
     refs = {finding[4] for finding in findings if not _is_own(finding)}
     keys: dict[tuple[Any, ...], int] = {}
     return {
-        "findings": [_short(one, keys) for one in findings],
+        "findings": [_compact_stored_finding(one, keys) for one in findings],
         "keys": list(keys),
         "jobs": [job for one in told for job in one[2] if f"{_JOB}{job[1]}/{job[2]}" in refs],
     }
 
 
-def whole_of(
+def load_whole_team(
     team: str,
     held: Json,
     of: tuple[str, Mapping[str, str], str, int],
     contents: Mapping[str, str],
-    rules: Rules,
-) -> Whole | None:
+    rules: RuleFinder,
+) -> WholeTeam | None:
     """Read a team from its record; None unless the record fits.
 
     It fits if it is `of` the same conditions, folders of specs, marks and number of specs, and if `rendered/`
@@ -151,24 +151,26 @@ def whole_of(
         return None
     try:
         keys = [
-            (rule_of(rule, rules), file, help, None if level is None else Severity(level))
+            (load_rule(rule, rules), file, help, None if level is None else Severity(level))
             for rule, file, help, level in held["keys"]
         ]
-        findings = [_finding(one, keys, rules) for one in held["findings"]]
+        findings = [_load_team_finding(one, keys, rules) for one in held["findings"]]
     except ValueError:
         return None
     objects, active = held["sums"]
-    outcome = Expanded(
+    outcome = TaskResult(
         findings=findings,
-        jobs=[(cluster, namespace, job, place_of(place)) for cluster, namespace, job, place in held["jobs"]],
+        jobs=[
+            (cluster, namespace, job, load_location(place)) for cluster, namespace, job, place in held["jobs"]
+        ],
         matched={cluster: set(numbers) for cluster, numbers in held["matched"].items()},
         objects=objects,
         active=active,
         policies=set(held["policies"]),
-        facts=[facts_of(path, own, common) for path, own, common in held["facts"]],
+        facts=[load_run_facts(path, own, common) for path, own, common in held["facts"]],
     )
     ranks = {cluster: {tuple(one) for one in own} for cluster, own in held["ranks"].items()}
-    return Whole(
+    return WholeTeam(
         team, outcome, held["same"], held["counts"], ranks, list(held["rendered"]), held["judges"], of[1]
     )
 
@@ -178,10 +180,11 @@ def _is_own(held: Json) -> bool:
     return bool(held[1][0].startswith(f"{SPECS}/"))
 
 
-def _told_apart(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
+def _name_finding_clusters(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
     """Return a finding in a spec as it is reported: it names its clusters if they are only some of the run's.
 
-    `findings.told_apart` does this for all others, which are never about jobs that the whole leaves out.
+    `findings.name_differing_clusters` does this for all others, which are never about jobs that the whole
+    leaves out.
     """
     clusters = held[8]
     if not _is_own(held) or not clusters or {*clusters} >= {*runs.get(held[4], ())}:
@@ -189,7 +192,7 @@ def _told_apart(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
     return [*held[:2], f"on {', '.join(clusters)}: {held[2]}", *held[3:]]
 
 
-def _short(held: Json, keys: dict[tuple[Any, ...], int]) -> Json:
+def _compact_stored_finding(held: Json, keys: dict[tuple[Any, ...], int]) -> Json:
     """Return a finding with what many have in common as the number of a key: rule, file, help and level."""
     rule, (file, *at), message, help, ref, path, waiver, fix, clusters, level, until = held
     if waiver is not None or fix is not None or until:
@@ -197,24 +200,26 @@ def _short(held: Json, keys: dict[tuple[Any, ...], int]) -> Json:
     return [keys.setdefault((rule, file, help, level), len(keys)), *at, message, ref, path, clusters]
 
 
-def _finding(held: Json, keys: Sequence[tuple[Rule, str, str, Severity | None]], rules: Rules) -> Finding:
+def _load_team_finding(
+    held: Json, keys: Sequence[tuple[Rule, str, str, Severity | None]], rules: RuleFinder
+) -> Finding:
     """Read a finding. Raises ValueError if there is no such rule."""
     if type(held[0]) is not int:
-        return finding_of(held, rules)
+        return load_finding(held, rules)
     key, line, column, end, message, ref, path, clusters = held
     rule, file, help, level = keys[key]
     where = Location(file, line, column, end)
     return Finding(rule, where, message, help, ref, path, None, None, tuple(clusters), level)
 
 
-def marks_of(marks: Mapping[str, str], files: Collection[SpecFile]) -> str:
+def combine_marks(marks: Mapping[str, str], files: Collection[SpecFile]) -> str:
     """Return one mark for the templates that several specs use, made from the specs' own marks."""
     own = sorted(f"{one.file}\0{marks[one.file]}" for one in files if one.file in marks) if marks else []
     return sha256("\n".join(own).encode("utf-8", "surrogateescape")).hexdigest()[:32] if own else ""
 
 
-def could_clash(ranks: Collection[Rank]) -> bool:
-    """Return whether runs of these ranks could conflict (`checks.check_together`).
+def can_clash(ranks: Collection[Rank]) -> bool:
+    """Return whether runs of these ranks could conflict (`checks.check_runs_together`).
 
     They could where pods start one by one, or where a queue has several priorities.
     """
@@ -222,29 +227,32 @@ def could_clash(ranks: Collection[Rank]) -> bool:
     return not all(is_gang for _, _, is_gang in ranks) or len({one[:2] for one in ranks}) > len(queues)
 
 
-def rank_of(demand: RunDemand) -> Rank:
+def clash_rank_of(demand: RunDemand) -> Rank:
     """Return what decides whether a run could conflict with another."""
     return demand.queue, demand.priority, demand.is_gang
 
 
-def details(record: Json) -> Iterator[Expanded]:
+def load_team_details(record: Json) -> Iterator[TaskResult]:
     """Yield what the whole leaves out of the results of a team: changes, jobs and demands."""
-    demands = shared_of(record["shared"])["demands"]
+    demands = load_shared_values(record["shared"])["demands"]
     for path, (_, _, told) in record["files"].items():
-        yield Expanded(
+        yield TaskResult(
             path,
-            changes=[Change(file, FileOutcome.SAME, digest) for file, digest in told[1]],
-            jobs=[(cluster, namespace, job, place_of(place)) for cluster, namespace, job, place in told[2]],
+            changes=[TreeChange(file, FileOutcome.SAME, digest) for file, digest in told[1]],
+            jobs=[
+                (cluster, namespace, job, load_location(place)) for cluster, namespace, job, place in told[2]
+            ],
             demands=[
-                (cluster, job, place_of(place), demands[number]) for cluster, job, place, number in told[4]
+                (cluster, job, load_location(place), demands[number])
+                for cluster, job, place, number in told[4]
             ],
         )
 
 
-def folders_with(texts: Sequence[Sequence[str]]) -> dict[str, str]:
+def find_folders_with(texts: Sequence[Sequence[str]]) -> dict[str, str]:
     """Return the folders of `rendered/` that hold exactly these texts (path, digest), with their digests."""
     found: dict[str, dict[str, str]] = {}
     for path, digest in texts:
         folder, _, name = f"{RENDERED}/{path}".rpartition("/")
         found.setdefault(folder, {})[name] = digest
-    return {folder: digest_of(files) for folder, files in found.items()}
+    return {folder: digest_folder(files) for folder, files in found.items()}

@@ -1,6 +1,6 @@
 """The state of a worker, and what its tasks (`runs.py`, `clusters.py`) have in common.
 
-Nothing here writes but `Stage.put`.
+Nothing here writes but `StagingFolder.put`.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from gangplan.emit import Change, EarlierRuns, Stage
+from gangplan.emit import EarlierRuns, StagingFolder, TreeChange
 from gangplan.findings import Finding, Location
-from gangplan.generators import PLATFORM_GENERATORS, platform_objects, tenant_objects
-from gangplan.incremental.store import Store
+from gangplan.generators import PLATFORM_GENERATORS, generate_platform_objects, generate_tenant_objects
+from gangplan.incremental.store import RecordStore
 from gangplan.model.job import Platform
 from gangplan.model.run_facts import RunFacts
 from gangplan.model.site import Site, Tenant
 from gangplan.mould import Moulds
-from gangplan.objects import Body, Written
+from gangplan.objects import Body, WrittenParts
 from gangplan.overlay import OverlayBuilder, PatchError
 from gangplan.pipeline.checks import check_objects
-from gangplan.pipeline.scope import EVERYTHING, Scope
-from gangplan.pipeline.shapes import KeptShapes
-from gangplan.plan import Unit
-from gangplan.policy.checks import PolicyChecker, checker_of, policy_findings
-from gangplan.policy.places import undone_by
+from gangplan.pipeline.scope import WHOLE_SCOPE, WorkScope
+from gangplan.pipeline.shapes import StoredShapes
+from gangplan.plan import RunPlan
+from gangplan.policy.checks import PolicyChecker, build_policy_checker, judge_objects
+from gangplan.policy.places import find_undone_operations
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site, resolve_tenants
 from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.upgrade import Pairs, with_versions
+from gangplan.resolve.upgrade import VersionPairs, replace_versions
 from gangplan.rules.objects import OVERLAY_PATCH
 from gangplan.trace import Tracer
-from gangplan.validate.apiserver.schema_facts import Facts
-from gangplan.validate.kueue import Verdict
+from gangplan.validate.apiserver.schema_facts import SchemaFacts
+from gangplan.validate.kueue import AdmissionVerdict
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.network.flows import Flow
 from gangplan.validate.scheduler import Fit
@@ -46,14 +46,14 @@ class WorkerOptions:
     """The options of a command's workers."""
 
     clusters: tuple[str, ...] = ()
-    stage: Stage | None = None
+    stage: StagingFolder | None = None
     keeps_texts: bool = False
     keep_runs: bool = False
-    versions: Pairs = ()
+    versions: VersionPairs = ()
     with_flows: bool = False
     with_facts: bool = False
     closed: frozenset[str] = frozenset()  # clusters that nothing can be resolved on
-    scope: Scope = EVERYTHING
+    scope: WorkScope = WHOLE_SCOPE
     store: Path | None = None  # the workspace whose cache it uses, if that is another
     conditions: str = ""  # what all results follow from besides the specs (known.py); empty: nothing is kept
     is_brief: bool = False  # keeps neither texts of trials that are alike nor source files of runs
@@ -69,8 +69,8 @@ class PlannedRun:
     cluster: str
     name: str
     path: str
-    unit: Unit
-    verdict: Verdict | None = None
+    unit: RunPlan
+    verdict: AdmissionVerdict | None = None
     flows: tuple[Flow, ...] = ()
     fit: Fit | None = None
     there: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class PlannedRun:
 
 
 @dataclass(slots=True)
-class Expanded:
+class TaskResult:
     """The result of a task: about a spec, or about a cluster's platform and tenants.
 
     `file` is the spec, empty if it is about none or several. `is_lasting`: the same files always give this
@@ -90,7 +90,7 @@ class Expanded:
     file: str = ""
     is_lasting: bool = True
     findings: list[Finding] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[TreeChange] = field(default_factory=list)
     jobs: list[tuple[str, str, str, Location]] = field(default_factory=list)  # cluster, namespace, job, place
     matched: dict[str, set[int]] = field(default_factory=dict)
     runs: list[PlannedRun] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Expanded:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClusterObjects:
     """A cluster's objects before any run: files of its platform, then each tenant, as generated and as built.
 
     `outcomes` has, for each, the result of the overlay.
@@ -115,7 +115,7 @@ class Standing:
     tenants: Sequence[Tenant]
     groups: list[list[Body]]
     built: list[list[Body]]
-    outcomes: list[Expanded]
+    outcomes: list[TaskResult]
 
 
 @dataclass(slots=True)
@@ -133,17 +133,17 @@ class WorkerState:
     worlds: dict[str, World] = field(default_factory=dict)
     plain: dict[str, World] = field(default_factory=dict)  # the same without any patch
     checker: dict[str, PolicyChecker] = field(default_factory=dict)
-    standing: dict[str, Standing] = field(default_factory=dict)
+    standing: dict[str, ClusterObjects] = field(default_factory=dict)
     moulds: Moulds = field(default_factory=Moulds)
-    launch_maps: dict[tuple[str, str], Expanded] = field(default_factory=dict)  # by cluster and namespace
+    launch_maps: dict[tuple[str, str], TaskResult] = field(default_factory=dict)  # by cluster and namespace
     names: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # of runs, by file and cluster
     is_shown_good: bool = True  # whether all objects that added `facts` were good
-    facts: Facts = field(init=False)
-    written: Written = field(init=False)
+    facts: SchemaFacts = field(init=False)
+    written: WrittenParts = field(init=False)
 
     def __post_init__(self) -> None:
         """Create what recognises the parts of the moulds."""
-        self.facts, self.written = Facts(self.moulds.parts), Written(self.moulds.parts)
+        self.facts, self.written = SchemaFacts(self.moulds.parts), WrittenParts(self.moulds.parts)
 
     def forget(self, cluster: str) -> None:
         """Drop the objects of a cluster: with hundreds of teams, there are thousands."""
@@ -151,10 +151,10 @@ class WorkerState:
             kept.pop(cluster, None)
 
     def __reduce__(self) -> tuple[Callable[[Path, WorkerOptions], WorkerState], tuple[Path, WorkerOptions]]:
-        return _worker_elsewhere, (self.workspace.root, self.options)
+        return _recreate_worker_state, (self.workspace.root, self.options)
 
 
-def worker_like(other: WorkerState, workspace: Workspace, options: WorkerOptions) -> WorkerState:
+def create_similar_worker(other: WorkerState, workspace: Workspace, options: WorkerOptions) -> WorkerState:
     """Return a worker for a workspace that differs from another's only in specs, with what that one has
     made."""
     store = other.options.store or other.workspace.root
@@ -162,25 +162,25 @@ def worker_like(other: WorkerState, workspace: Workspace, options: WorkerOptions
     return replace(other, options=asked, workspace=workspace, earlier=EarlierRuns(workspace.root / RENDERED))
 
 
-def worker_of(workspace: Workspace, options: WorkerOptions) -> WorkerState:
+def create_worker(workspace: Workspace, options: WorkerOptions) -> WorkerState:
     """Return a worker for a workspace, whose findings the caller reports."""
-    kept = Store(str(options.store or workspace.root)) if options.conditions else None
+    kept = RecordStore(str(options.store or workspace.root)) if options.conditions else None
     builders = {
-        name: OverlayBuilder(component, None if kept is None else KeptShapes(kept, name, component))
+        name: OverlayBuilder(component, None if kept is None else StoredShapes(kept, name, component))
         for name, component in workspace.components.items()
     }
     return WorkerState(options, workspace, builders, EarlierRuns(workspace.root / RENDERED))
 
 
-def _worker_elsewhere(root: Path, options: WorkerOptions) -> WorkerState:
-    workspace = with_versions(load_workspace(root), options.versions, options.clusters)
-    return worker_of(workspace, options)
+def _recreate_worker_state(root: Path, options: WorkerOptions) -> WorkerState:
+    workspace = replace_versions(load_workspace(root), options.versions, options.clusters)
+    return create_worker(workspace, options)
 
 
-def world_on(worker: WorkerState, cluster: str) -> World:
+def build_cluster_world(worker: WorkerState, cluster: str) -> World:
     """Return the world of a cluster before any run, built once per worker."""
     if cluster not in worker.worlds:
-        standing, generated = _standing(worker, cluster)
+        standing, generated = _load_or_build_cluster_objects(worker, cluster)
         file = worker.workspace.clusters[cluster]
         world = world_of(cluster, file.spec, versions_of(resolve_platform(file)), standing)
         worker.worlds[cluster] = world
@@ -188,17 +188,22 @@ def world_on(worker: WorkerState, cluster: str) -> World:
     return worker.worlds[cluster]
 
 
-def _standing(worker: WorkerState, cluster: str) -> tuple[tuple[Body, ...], tuple[Body, ...] | None]:
+def _load_or_build_cluster_objects(
+    worker: WorkerState, cluster: str
+) -> tuple[tuple[Body, ...], tuple[Body, ...] | None]:
     """Return the objects of a cluster as built, and as generated if that is not the same.
 
     They follow from the conditions of a command, so they are kept with these.
     """
-    store, conditions = Store(str(worker.options.store or worker.workspace.root)), worker.options.conditions
+    store, conditions = (
+        RecordStore(str(worker.options.store or worker.workspace.root)),
+        worker.options.conditions,
+    )
     name = f"worlds/{cluster}"
     held = store.get(name) if conditions else None
     if isinstance(held, dict) and held["of"] == conditions:
         return tuple(held["built"]), tuple(held["generated"]) if held["generated"] else None
-    made = standing_on(worker, cluster)
+    made = build_cluster_objects(worker, cluster)
     built = tuple(body for bodies in made.built for body in bodies)
     generated = tuple(body for bodies in made.groups for body in bodies)
     if conditions and all(outcome.is_lasting for outcome in made.outcomes):
@@ -206,24 +211,24 @@ def _standing(worker: WorkerState, cluster: str) -> tuple[tuple[Body, ...], tupl
     return built, None if generated == built else generated
 
 
-def standing_on(worker: WorkerState, cluster: str) -> Standing:
+def build_cluster_objects(worker: WorkerState, cluster: str) -> ClusterObjects:
     """Return the objects of a cluster before any run, made once per worker."""
     if cluster not in worker.standing:
         site, tenants = resolve_site(worker.workspace, cluster), resolve_tenants(worker.workspace, cluster)
-        groups = [platform_objects(site, file) for file in PLATFORM_GENERATORS]
-        groups += map(tenant_objects, tenants)
-        outcomes = [Expanded() for _ in groups]
-        built = build(worker, cluster, groups, outcomes)
-        worker.standing[cluster] = Standing(site, tenants, groups, built, outcomes)
+        groups = [generate_platform_objects(site, file) for file in PLATFORM_GENERATORS]
+        groups += map(generate_tenant_objects, tenants)
+        outcomes = [TaskResult() for _ in groups]
+        built = build_groups(worker, cluster, groups, outcomes)
+        worker.standing[cluster] = ClusterObjects(site, tenants, groups, built, outcomes)
     return worker.standing[cluster]
 
 
-def policies_say(
+def judge_by_policies(
     worker: WorkerState,
     cluster: str,
     bodies: Sequence[Body],
     tracer: Tracer,
-    result: Expanded,
+    result: TaskResult,
     others: Sequence[Finding],
     before: Sequence[Body],
 ) -> list[Finding]:
@@ -233,24 +238,26 @@ def policies_say(
     `before` are the objects without patches; none if they are not known.
     """
     if cluster not in worker.checker:
-        standing = world_on(worker, cluster).standing
-        worker.checker[cluster] = checker_of(worker.workspace, cluster, standing)
+        standing = build_cluster_world(worker, cluster).standing
+        worker.checker[cluster] = build_policy_checker(worker.workspace, cluster, standing)
     checker = worker.checker[cluster]
     result.policies |= checker.names
     if not checker:
         return []
     component = worker.builders[cluster].component
-    undone = undone_by(checker.evaluator, component, before) if before and component.patches else None
-    found = policy_findings(checker, bodies, tracer, others, undone)
+    undone = (
+        find_undone_operations(checker.evaluator, component, before) if before and component.patches else None
+    )
+    found = judge_objects(checker, bodies, tracer, others, undone)
     if not checker.has_own:
         return found
-    from gangplan.policy.made import made_findings  # few workspaces have policies of their own
+    from gangplan.policy.made import check_created_objects  # few workspaces have policies of their own
 
-    return [*found, *made_findings(checker, bodies, tracer)]
+    return [*found, *check_created_objects(checker, bodies, tracer)]
 
 
-def build(
-    worker: WorkerState, cluster: str, groups: list[list[Body]], results: Sequence[Expanded]
+def build_groups(
+    worker: WorkerState, cluster: str, groups: list[list[Body]], results: Sequence[TaskResult]
 ) -> list[list[Body]]:
     """Build all groups with the overlay in one go; each has the result that it belongs to."""
     builder = worker.builders[cluster]
@@ -269,7 +276,7 @@ def build(
     return [[next(built) for _ in group] for group in groups]
 
 
-def check(
+def check_built_file(
     worker: WorkerState,
     cluster: str,
     bodies: Sequence[Body],
@@ -291,14 +298,14 @@ def check(
     return found, not all(shown)
 
 
-def shows_more(worker: WorkerState, bodies: Sequence[Body], platform: Platform) -> bool:
+def has_new_schema_facts(worker: WorkerState, bodies: Sequence[Body], platform: Platform) -> bool:
     """Return whether objects that the gate does not judge have schema facts that those before them lack."""
     is_more = worker.options.with_facts and worker.facts.are_new(bodies, versions_of(platform))
     worker.is_shown_good &= not is_more
     return is_more
 
 
-def put(worker: WorkerState, result: Expanded, path: str, text: str, is_telling: bool) -> None:
+def store_text(worker: WorkerState, result: TaskResult, path: str, text: str, is_telling: bool) -> None:
     """Put a text on the stage, keep it and note it as telling, as the options say."""
     if is_telling:
         result.telling.add(path)

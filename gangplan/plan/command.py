@@ -14,22 +14,27 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
-from gangplan.findings import Problem
-from gangplan.model.job import Elastic, Job
-from gangplan.plan.downloads import download_problems
-from gangplan.plan.env_problems import env_problems, own_problems
-from gangplan.plan.flag_problems import flag_problems
-from gangplan.plan.flags import carried, family_of, forwarded, own_options
-from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
-from gangplan.plan.names import HOSTFILE as HOSTFILE
-from gangplan.plan.names import HYDRA_HOSTFILE as HYDRA_HOSTFILE
-from gangplan.plan.own_launcher import problems
-from gangplan.plan.problems import Path, WordProblem, corrected, is_pasteable, listed
-from gangplan.plan.setting_problems import setting_problems
-from gangplan.plan.started_by import elsewhere_problems
-from gangplan.plan.starts import start_problems
-from gangplan.plan.words import length_problems, word_problems
+from gangplan.findings import FieldPath, Problem
+from gangplan.model.job import ElasticLimits, Job
+from gangplan.plan.downloads import check_downloads
+from gangplan.plan.env_problems import check_env_values, check_per_pod_variables
+from gangplan.plan.flag_problems import check_mpi_options
+from gangplan.plan.flags import (
+    build_export_options,
+    build_own_options,
+    list_forwarded_variables,
+    mpi_family_of,
+)
+from gangplan.plan.launch import LauncherCall
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
+from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
+from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
+from gangplan.plan.own_launcher import check_launcher_options
+from gangplan.plan.problems import WordProblem, correct_command, format_flow_list, is_pasteable
+from gangplan.plan.setting_problems import check_settings
+from gangplan.plan.started_by import check_outer_program
+from gangplan.plan.starts import check_launcher_start
+from gangplan.plan.words import check_command_words, check_word_lengths
 from gangplan.records import dataclass
 from gangplan.rules.commands import COMMAND_LAUNCHER, COMMAND_SCRIPT
 from gangplan.rules.model import Severity
@@ -39,7 +44,7 @@ _PYTHON = re.compile(r"python(3(\.[0-9]+)?)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Final:
+class FinalCommand:
     """The argument vector that the launcher runs, the program that starts the ranks, and the problems found.
 
     `places` names the spec field that each word comes from, such as ("command", 2) or ("mpi", "flags", 0); it
@@ -49,76 +54,78 @@ class Final:
     argv: tuple[str, ...]
     launcher: str
     is_wrapped: bool
-    places: tuple[Path, ...]
+    places: tuple[FieldPath, ...]
     problems: tuple[Problem, ...] = ()
 
 
-def final_command(job: Job) -> Final:
+def build_final_command(job: Job) -> FinalCommand:
     """Return the command of the launcher (for torch, of every worker) with all problems found in it."""
-    command = tuple(_fill(word, job) for word in job.command)
+    command = tuple(_fill_rank_placeholders(word, job) for word in job.command)
     if command != job.command:
         job = dataclasses.replace(job, command=command)
-    final, found, script_problem = _final(job)
+    final, found, script_problem = _resolve_final_command(job)
     problems = [
         *script_problem,
-        *word_problems(job, is_sound),
-        *_launch_problems(job, found),
-        *(() if found else elsewhere_problems(job)),
-        *flag_problems(job, found),
-        *env_problems(job),
-        *own_problems(job, found),
-        *setting_problems(job, found, is_sound),
-        *download_problems(job),
+        *check_command_words(job, is_sound),
+        *_find_launcher_problems(job, found),
+        *(() if found else check_outer_program(job)),
+        *check_mpi_options(job, found),
+        *check_env_values(job),
+        *check_per_pod_variables(job, found),
+        *check_settings(job, found, is_sound),
+        *check_downloads(job),
     ]
-    problems += length_problems(job, final.argv, final.places)
+    problems += check_word_lengths(job, final.argv, final.places)
     return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final
 
 
 def is_sound(job: Job, command: tuple[str, ...]) -> bool:
     """Return whether a command that a help proposes has no errors itself."""
     job = dataclasses.replace(job, command=command)
-    _, found, script_problem = _final(job)
-    elsewhere = () if found else elsewhere_problems(job)
-    wrong = [one.severity for one in (*script_problem, *word_problems(job), *elsewhere)]
-    wrong += [one.severity for launch in found for one in _all_problems(job, launch)]
+    _, found, script_problem = _resolve_final_command(job)
+    elsewhere = () if found else check_outer_program(job)
+    wrong = [one.severity for one in (*script_problem, *check_command_words(job), *elsewhere)]
+    wrong += [one.severity for launch in found for one in _list_launcher_word_problems(job, launch)]
     return Severity.ERROR not in wrong
 
 
-def _final(job: Job) -> tuple[Final, list[FoundLauncher], list[Problem]]:
+def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher], list[Problem]]:
     """Return the final command as far as it can be determined, and the launchers found in it."""
     try:
-        found = find(job.command, family_of(job))
+        found = find_launchers(job.command, mpi_family_of(job))
     except UnreadableError as error:
         message = f"the script cannot be read: {error} is not closed"
-        return _wrapped(job), [], [Problem(("command",), message, "Close it.", COMMAND_SCRIPT)]
+        return _wrap_command_for_ranks(job), [], [Problem(("command",), message, "Close it.", COMMAND_SCRIPT)]
     if job.image.framework == "plain":
         # What a worker starts on itself is up to the program; only launchers that use hosts are checked.
         found = [one for one in found if one.start.launcher.kind in ("mpi", "horovod", "deepspeed")]
-    return (_kept(job, found) if found else _wrapped(job)), found, []
+    return (_extend_user_launchers(job, found) if found else _wrap_command_for_ranks(job)), found, []
 
 
-def _fill(word: str, job: Job) -> str:
+def _fill_rank_placeholders(word: str, job: Job) -> str:
     """Replace {ranks}, {workers} and {slots} in a word; leave other braces alone."""
     for name, value in (("{ranks}", job.ranks), ("{workers}", job.workers), ("{slots}", job.slots)):
         word = word.replace(name, str(value))
     return word
 
 
-def _wrapped(job: Job) -> Final:
+def _wrap_command_for_ranks(job: Job) -> FinalCommand:
     """Return the command wrapped so that it runs on every rank."""
     words = job.command
     own = tuple(("command", index) for index in range(len(words)))
     if job.image.framework == "torch":
-        return _under_torchrun(words, own, job.elastic)
+        return _wrap_in_torchrun(words, own, job.elastic)
     if not job.uses_mpi:
-        return Final(words, "", True, own)
-    options = own_options(job)
+        return FinalCommand(words, "", True, own)
+    options = build_own_options(job)
     flags = tuple(("mpi", "flags", index) for index in range(len(job.mpi_flags)))
-    places: tuple[Path, ...] = ((), *(() for _ in options), *flags, *own)
-    return Final(("mpirun", *options, *job.mpi_flags, *words), "mpirun", True, places)
+    places: tuple[FieldPath, ...] = ((), *(() for _ in options), *flags, *own)
+    return FinalCommand(("mpirun", *options, *job.mpi_flags, *words), "mpirun", True, places)
 
 
-def _under_torchrun(words: tuple[str, ...], own: tuple[Path, ...], elastic: Elastic | None) -> Final:
+def _wrap_in_torchrun(
+    words: tuple[str, ...], own: tuple[FieldPath, ...], elastic: ElasticLimits | None
+) -> FinalCommand:
     """Return the command under torchrun.
 
     torchrun reads node count, rank and address from the PET_* variables that Trainer sets. It starts scripts
@@ -127,23 +134,23 @@ def _under_torchrun(words: tuple[str, ...], own: tuple[Path, ...], elastic: Elas
     """
     added: tuple[str, ...] = ()
     if elastic is not None:
-        from gangplan.plan.elastic import options  # few runs are elastic
+        from gangplan.plan.elastic import build_elastic_options  # few runs are elastic
 
-        added = options(elastic)
+        added = build_elastic_options(elastic)
     takes_over = _PYTHON.fullmatch(words[0]) and len(words) > 1
     if takes_over and (not words[1].startswith("-") or (words[1] == "-m" and len(words) > 2)):
         places = ((), *(() for _ in added), *own[1:])
-        return Final(("torchrun", *added, *words[1:]), "torchrun", True, places)
+        return FinalCommand(("torchrun", *added, *words[1:]), "torchrun", True, places)
     added = (*added, "--no-python")
-    return Final(("torchrun", *added, *words), "torchrun", True, ((), *(() for _ in added), *own))
+    return FinalCommand(("torchrun", *added, *words), "torchrun", True, ((), *(() for _ in added), *own))
 
 
-def _kept(job: Job, found: list[FoundLauncher]) -> Final:
+def _extend_user_launchers(job: Job, found: list[FoundLauncher]) -> FinalCommand:
     """Return the user's command, with what only the run knows added to each launcher."""
     words = list(job.command)
-    places: list[Path] = [("command", index) for index in range(len(words))]
+    places: list[FieldPath] = [("command", index) for index in range(len(words))]
     for launch in found:
-        added = tuple(_added(job, launch))
+        added = tuple(_list_needed_launcher_options(job, launch))
         if not added:
             continue
         if launch.script is None:
@@ -153,55 +160,55 @@ def _kept(job: Job, found: list[FoundLauncher]) -> Final:
     ends = [(one.script.words[one.start.at].end, one) for one in found if one.script and one.script.is_direct]
     for end, launch in sorted(ends, key=lambda one: -one[0]):  # backwards, so that offsets stay valid
         assert launch.script is not None
-        options, text = " ".join(_added(job, launch)), words[launch.script.at]
+        options, text = " ".join(_list_needed_launcher_options(job, launch)), words[launch.script.at]
         words[launch.script.at] = f"{text[:end]} {options}{text[end:]}" if options else text
-    return Final(tuple(words), found[0].start.launcher.name, False, tuple(places))
+    return FinalCommand(tuple(words), found[0].start.launcher.name, False, tuple(places))
 
 
-def _added(job: Job, launch: FoundLauncher) -> Iterator[str]:
+def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[str]:
     """Yield the options that a user's launcher needs: variables to pass on, hosts, the SSH port."""
     kind, reading = launch.start.launcher.kind, launch.reading
     if kind == "mpi":
         own = tuple(name for name, _ in launch.peeled.sets)
-        names = (*forwarded(job), *own)
-        yield from carried(job, reading, names)
+        names = (*list_forwarded_variables(job), *own)
+        yield from build_export_options(job, reading, names)
     elif kind in ("horovod", "deepspeed"):
         # horovodrun runs only on its own host unless it gets a list of hosts, and it uses port 22 by default.
         if not any(reading.of("hostfile", "hosts")):
-            yield from ("--hostfile", HOSTFILE)
+            yield from ("--hostfile", HOSTFILE_PATH)
         if kind == "horovod" and not any(reading.of("port")):
             yield from ("--ssh-port", str(job.image.ssh.port))
 
 
-def _all_problems(job: Job, launch: FoundLauncher) -> list[WordProblem]:
+def _list_launcher_word_problems(job: Job, launch: FoundLauncher) -> list[WordProblem]:
     """Return the problems of one launcher; if it cannot work at all, only those that say so."""
-    kept = Kept(job, launch)
-    wrong = list(start_problems(kept))
+    kept = LauncherCall(job, launch)
+    wrong = list(check_launcher_start(kept))
     if any(one.rule in (COMMAND_LAUNCHER, COMMAND_NESTED) for one in wrong):
         return wrong
-    return [*wrong, *problems(kept)]
+    return [*wrong, *check_launcher_options(kept)]
 
 
-def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
+def _find_launcher_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
     """Yield the problems of the launchers, each with the whole corrected command."""
     for launch in found:
-        wrong = _all_problems(job, launch)
-        right = _right(job, launch, wrong)
+        wrong = _list_launcher_word_problems(job, launch)
+        right = _format_corrected_command(job, launch, wrong)
         for one in wrong:
             index = one.at if launch.script is None else launch.script.at
-            path: Path = ("command", min(index, len(job.command) - 1))
+            path: FieldPath = ("command", min(index, len(job.command) - 1))
             help = f"{one.hint} {right}".strip()
             if one.command and is_pasteable(one.command) and is_sound(job, one.command):
-                help = f"Write command: {listed(one.command)}."
+                help = f"Write command: {format_flow_list(one.command)}."
             yield Problem(path, one.message, help, one.rule)
 
 
-def _right(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:
+def _format_corrected_command(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:
     """Return a sentence with the corrected command, or an empty text if no sound correction is known."""
     edits = [one.edit for one in wrong if one.edit is not None]
     if not edits or len(edits) < sum(one.severity is Severity.ERROR for one in wrong):
         return ""
-    right = corrected(job.command, launch, list(dict.fromkeys(edits)))
+    right = correct_command(job.command, launch, list(dict.fromkeys(edits)))
     if right is None or not is_pasteable(right) or not is_sound(job, right):
         return ""
-    return f"Write command: {listed(right)}."
+    return f"Write command: {format_flow_list(right)}."

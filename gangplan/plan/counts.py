@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.plan.launch import Kept, drop, put
-from gangplan.plan.launchers import Use
-from gangplan.plan.problems import Edit, WordProblem
-from gangplan.plan.reach import MAPPINGS
+from gangplan.plan.launch import LauncherCall, drop_option, replace_option_value
+from gangplan.plan.launchers import ParsedOption
+from gangplan.plan.problems import WordEdit, WordProblem
+from gangplan.plan.reach import MAPPING_PARAMETERS
 from gangplan.rules.commands import COMMAND_UNREADABLE
 from gangplan.rules.specs import RANKS_MISMATCH
 
 
-def count_problems(kept: Kept) -> Iterator[WordProblem]:
+def check_launcher_counts(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of options whose numbers of ranks, ranks per worker or workers differ from the plan."""
     job, reading = kept.job, kept.found.reading
     counts = [use for use in reading.of("count") if not use.is_short]
@@ -28,14 +28,14 @@ def count_problems(kept: Kept) -> Iterator[WordProblem]:
             )
     elif len(reading.programs) <= 1:
         for use in counts:
-            yield from _number(kept, use, job.ranks)
+            yield from _check_planned_number(kept, use, job.ranks)
     if (
         not counts
         and kept.found.start.launcher.kind == "horovod"
         and not reading.unknown
         and reading.programs
     ):
-        edit = Edit(reading.at + 1, reading.at + 1, ("-np", str(job.ranks)))
+        edit = WordEdit(reading.at + 1, reading.at + 1, ("-np", str(job.ranks)))
         yield WordProblem(
             RANKS_MISMATCH,
             reading.at,
@@ -44,23 +44,23 @@ def count_problems(kept: Kept) -> Iterator[WordProblem]:
             edit,
         )
     for use in reading.of("per-host"):
-        yield from _per_host(kept, use)
+        yield from _check_ranks_per_worker(kept, use)
     for use in reading.of("map"):
-        if use.option.name in ("map-by", "ppr") and (number := _ppr(use.value)):
-            yield from _ppr_number(kept, use, number)
+        if use.option.name in ("map-by", "ppr") and (number := _parse_ppr_ranks(use.value)):
+            yield from _check_ppr_ranks(kept, use, number)
     for use in reading.of("parameter"):
         if (
             not use.is_short
-            and use.value in MAPPINGS
-            and (number := _ppr(use.values[1])) not in ("", str(job.slots))
+            and use.value in MAPPING_PARAMETERS
+            and (number := _parse_ppr_ranks(use.values[1])) not in ("", str(job.slots))
         ):
             message = f"{use.spelled} {use.value} {use.values[1]} allows {number} ranks on each worker, but the run has {job.slots} slots"
-            yield WordProblem(RANKS_MISMATCH, use.value_at, message, "Remove it.", drop(use))
+            yield WordProblem(RANKS_MISMATCH, use.value_at, message, "Remove it.", drop_option(use))
     for use in reading.of("workers"):
-        yield from _number(kept, use, job.workers)
+        yield from _check_planned_number(kept, use, job.workers)
 
 
-def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
+def _check_planned_number(kept: LauncherCall, use: ParsedOption, expected: int) -> Iterator[WordProblem]:
     """Yield a problem if a number differs from the plan's.
 
     A `$` that no shell reads has a finding of its own.
@@ -73,7 +73,7 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
             use.value_at,
             message,
             f"Write {use.spelled} {expected}.",
-            put(use, str(expected)),
+            replace_option_value(use, str(expected)),
         )
         return
     if kept.found.script is None and "$" in number:
@@ -86,10 +86,12 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
         hint = f"Write {use.spelled} {expected}" + (
             f", or {filled} to let gangplan fill it in." if filled else "."
         )
-        yield WordProblem(RANKS_MISMATCH, use.value_at, message, hint, put(use, str(expected)))
+        yield WordProblem(
+            RANKS_MISMATCH, use.value_at, message, hint, replace_option_value(use, str(expected))
+        )
 
 
-def _per_host(kept: Kept, use: Use) -> Iterator[WordProblem]:
+def _check_ranks_per_worker(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield problems of the number of ranks on each worker.
 
     Hydra deals out smaller portions in turn until all ranks have a place; Horovod, DeepSpeed, torch and Open
@@ -105,12 +107,12 @@ def _per_host(kept: Kept, use: Use) -> Iterator[WordProblem]:
     if not use.option.words:
         if job.slots != 1:
             message = f"{use.spelled} starts one rank on each worker, but the run has {job.slots} slots"
-            yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop(use))
+            yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop_option(use))
         return
-    yield from _number(kept, use, job.slots)
+    yield from _check_planned_number(kept, use, job.slots)
 
 
-def _ppr(value: str) -> str:
+def _parse_ppr_ranks(value: str) -> str:
     """Return N of ppr:N:node, the only layout that sets ranks per host; otherwise an empty text."""
     parts = value.split(":")
     parts = parts[1:] if parts[0].lower() == "ppr" else parts
@@ -118,9 +120,15 @@ def _ppr(value: str) -> str:
     return parts[0] if is_ppr and len(parts) > 1 and parts[1].lower() == "node" else ""
 
 
-def _ppr_number(kept: Kept, use: Use, number: str) -> Iterator[WordProblem]:
+def _check_ppr_ranks(kept: LauncherCall, use: ParsedOption, number: str) -> Iterator[WordProblem]:
     if number == str(kept.job.slots) or "$" in number:
         return
     right = use.value.replace(f"{number}:", f"{kept.job.slots}:", 1)
     message = f"{use.spelled} {use.value} allows {number} ranks on each worker, but the run has {kept.job.slots} slots"
-    yield WordProblem(RANKS_MISMATCH, use.value_at, message, f"Write {use.spelled} {right}.", put(use, right))
+    yield WordProblem(
+        RANKS_MISMATCH,
+        use.value_at,
+        message,
+        f"Write {use.spelled} {right}.",
+        replace_option_value(use, right),
+    )

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
-from gangplan.plan.launchers import base, is_python, script_in
-from gangplan.plan.launchers.prefixes import peel
+from gangplan.plan.launchers import is_python, program_name_of, read_script_commands
+from gangplan.plan.launchers.prefixes import strip_prefixes
 from gangplan.rules.commands import COMMAND_DOWNLOADS
 
 # The name of a cluster's endpoint that reaches every address (resolve/proxy.py).
@@ -34,7 +34,7 @@ _LOCAL = frozenset({"--no-index", "--no-deps", "--offline", "--help", "--version
 _INDEX = re.compile(r"--(?:extra-)?index-url(?:=.*)?|-i|--index(?:=.*)?|--default-index(?:=.*)?")
 
 
-def download_problems(job: Job) -> Iterator[Problem]:
+def check_downloads(job: Job) -> Iterator[Problem]:
     """Yield the first download of a command if the run's policies allow no index, forge or hub.
 
     gangplan does not know what a cluster's named endpoint leads to: with one, only downloads that name no
@@ -44,8 +44,8 @@ def download_problems(job: Job) -> Iterator[Problem]:
     variables = {one.name.upper() for one in job.env}
     if _INTERNET in names or {"HTTPS_PROXY", "HTTP_PROXY"} & variables:
         return
-    for path, words in _commands(job.command):
-        what = _download(words, bool(names), variables)
+    for path, words in _list_started_programs(job.command):
+        what = _describe_download(words, bool(names), variables)
         if what:
             may = f"reaches only {', '.join(sorted(names))}" if names else "reaches no address outside it"
             message = f"'{what}' downloads, but the run {may}: it would fail after its wait in the queue"
@@ -56,28 +56,28 @@ def download_problems(job: Job) -> Iterator[Problem]:
             return
 
 
-def _commands(command: tuple[str, ...]) -> Iterator[tuple[tuple[str | int, ...], Sequence[str]]]:
+def _list_started_programs(command: tuple[str, ...]) -> Iterator[tuple[tuple[str | int, ...], Sequence[str]]]:
     """Yield each program that a command starts: the path of its word in the spec, and its words."""
-    script, found = script_in(command)
+    script, found = read_script_commands(command)
     if script < 0:
-        at = peel(command).at
+        at = strip_prefixes(command).at
         yield ("command", at), command[at:]
     for one in found:
-        yield ("command", script), one.texts[peel(one.texts).at :]
+        yield ("command", script), one.texts[strip_prefixes(one.texts).at :]
 
 
-def _download(words: Sequence[str], has_egress: bool, variables: set[str]) -> str:
+def _describe_download(words: Sequence[str], has_egress: bool, variables: set[str]) -> str:
     """Return the words of a program up to what it downloads; empty if it downloads nothing."""
     if not words:
         return ""
-    name, rest = base(words[0]), [word for word in words[1:] if word]
+    name, rest = program_name_of(words[0]), [word for word in words[1:] if word]
     shown = [name]
     if is_python(words[0]) and rest[:2] == ["-m", "pip"]:
         name, shown, rest = rest[1], [name, *rest[:2]], rest[2:]
     if name in ("uv", "conda") and rest[:1] in (["pip"], ["env"]):  # treated like pip and conda
         name, shown, rest = {"uv": "pip"}.get(name, name), [name, rest[0]], rest[1:]
     if name in _BY_URL:
-        return _by_url(name, rest, has_egress)
+        return _describe_url_download(name, rest, has_egress)
     plain = [word for word in rest if not word.startswith("-")]
     wanted = _PACKAGES.get(name)
     if wanted is None or (wanted and (not plain or plain[0] not in wanted)):
@@ -92,7 +92,7 @@ def _download(words: Sequence[str], has_egress: bool, variables: set[str]) -> st
     return " ".join([*shown, *plain[:1]])
 
 
-def _by_url(name: str, rest: Sequence[str], has_egress: bool) -> str:
+def _describe_url_download(name: str, rest: Sequence[str], has_egress: bool) -> str:
     """Return what curl or wget downloads, not counting the pod itself and services of the cluster."""
     for word in rest:
         found = _URL.search(word)

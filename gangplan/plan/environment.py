@@ -6,80 +6,100 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gangplan.model.frameworks import MEETING_PORT, NUMBER
-from gangplan.model.job import PLACEHOLDER, EnvVar, Job, Origins, PodContainer, Role, ValueOrigin
-from gangplan.plan.names import HOSTFILE, HYDRA_HOSTFILE
-from gangplan.plan.traffic import STARTED, traffic_env
+from gangplan.model.frameworks import COMPLETION_INDEX_FIELD, RENDEZVOUS_PORT
+from gangplan.model.job import (
+    HASH_PLACEHOLDER,
+    EnvVar,
+    Job,
+    Origins,
+    ResolvedRole,
+    SideContainer,
+    ValueOrigin,
+)
+from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
+from gangplan.plan.traffic import START_ORIGINS, build_traffic_env
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
 # The variable that the NVIDIA container runtime reads; CUDA images set it to `all` (nvidia-container-toolkit,
 # docs).
-GPUS_SHOWN = "NVIDIA_VISIBLE_DEVICES"
+VISIBLE_GPUS_VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 
 
-def launcher_env(job: Job) -> tuple[EnvVar, ...]:
+def build_launcher_env(job: Job) -> tuple[EnvVar, ...]:
     """Return the variables of the launcher's container, sorted by name.
 
     The job's own override the defaults.
     """
-    hidden = [_hidden(*STARTED)] if hides_gpus(job) else []
-    return _with_defaults(job, (*_of_family(job), *traffic_env(job), *hidden))
+    hidden = [_build_hidden_gpus_variable(*START_ORIGINS)] if needs_hidden_gpus(job) else []
+    return _merge_default_env(job, (*_build_mpi_family_env(job), *build_traffic_env(job), *hidden))
 
 
-def worker_env(job: Job) -> tuple[EnvVar, ...]:
+def build_worker_env(job: Job) -> tuple[EnvVar, ...]:
     """Return the variables of the workers' containers.
 
     The job's own override those for hidden GPUs and, without MPI, for traffic and the rendezvous.
     """
-    told = () if job.uses_mpi else (*meeting(job), *_rendezvous(job))
+    told = () if job.uses_mpi else (*meeting(job), *_build_elastic_env(job))
     devices = [name for name, _ in job.resources.others if name.startswith("nvidia.com/")]
-    hidden = [_hidden(*STARTED)] if job.worker_pool.gpu and not job.gpus and not devices else []
-    return _with_defaults(job, (*([] if job.uses_mpi else traffic_env(job)), *hidden, *told))
+    hidden = (
+        [_build_hidden_gpus_variable(*START_ORIGINS)]
+        if job.worker_pool.gpu and not job.gpus and not devices
+        else []
+    )
+    return _merge_default_env(job, (*([] if job.uses_mpi else build_traffic_env(job)), *hidden, *told))
 
 
-def container_env(job: Job, container: PodContainer) -> tuple[EnvVar, ...]:
+def build_container_env(job: Job, container: SideContainer) -> tuple[EnvVar, ...]:
     """Return the variables of a setup container or sidecar: the job's and its own, which win.
 
     It has asked for no GPU, so it must not see those of its node, which may belong to other runs.
     """
-    hidden = [_hidden(ValueOrigin("job", ("worker_pool",)))] if job.worker_pool.gpu else []
+    hidden = (
+        [_build_hidden_gpus_variable(ValueOrigin("job", ("worker_pool",)))] if job.worker_pool.gpu else []
+    )
     asked = ValueOrigin("spec", container.place), ValueOrigin("spec", ("launcher", "runsRanks"))
-    return _with_own(_with_defaults(job, hidden), container.env, container.place, asked)
+    return _merge_own_env_variables(_merge_default_env(job, hidden), container.env, container.place, asked)
 
 
-def hides_gpus(job: Job) -> bool:
+def needs_hidden_gpus(job: Job) -> bool:
     """Return whether a dedicated launcher runs on a GPU node, whose GPUs it must not see because it has none.
 
     The MPI operator hides them by itself (v0.8.2, nvidiaDisableEnvVars).
     """
     is_dedicated = job.uses_mpi and not job.launcher_runs_ranks and not job.backend.sets_environment
-    return is_dedicated and bool(job.launcher_pool.gpu) and all(one.name != GPUS_SHOWN for one in job.env)
+    return (
+        is_dedicated
+        and bool(job.launcher_pool.gpu)
+        and all(one.name != VISIBLE_GPUS_VARIABLE for one in job.env)
+    )
 
 
 def meeting(job: Job) -> tuple[EnvVar, ...]:
     """Return the variables with each worker's number and rendezvous, if Trainer does not set them."""
-    return _meeting(job, "worker")
+    return _build_peer_discovery_env(job, "worker")
 
 
-def role_env(job: Job, role: Role) -> tuple[EnvVar, ...]:
+def build_role_env(job: Job, role: ResolvedRole) -> tuple[EnvVar, ...]:
     """Return the variables of another role's pods: the job's, those about the workers, and its own."""
     gpus = ValueOrigin("spec", (*role.place, "gpus"))
-    hidden = [_hidden(gpus)] if role.pool.gpu and not role.resources.devices else []
-    return _with_own(_with_defaults(job, (*hidden, *_meeting(job, role.name))), role.env, role.place)
+    hidden = [_build_hidden_gpus_variable(gpus)] if role.pool.gpu and not role.resources.devices else []
+    return _merge_own_env_variables(
+        _merge_default_env(job, (*hidden, *_build_peer_discovery_env(job, role.name))), role.env, role.place
+    )
 
 
-def step_env(job: Job, step: Role) -> tuple[EnvVar, ...]:
+def build_step_env(job: Job, step: ResolvedRole) -> tuple[EnvVar, ...]:
     """Return the variables of a step's pod: the job's own and its own, which win.
 
     It has no workers to know about.
     """
     gpus = ValueOrigin("spec", (*step.place, "gpus"))
-    hidden = [_hidden(gpus)] if step.pool.gpu and not step.resources.devices else []
-    return _with_own(_with_defaults(job, hidden), step.env, step.place)
+    hidden = [_build_hidden_gpus_variable(gpus)] if step.pool.gpu and not step.resources.devices else []
+    return _merge_own_env_variables(_merge_default_env(job, hidden), step.env, step.place)
 
 
-def _with_own(
+def _merge_own_env_variables(
     inherited: Iterable[EnvVar], own: Iterable[EnvVar], place: tuple[str | int, ...], asked: Origins = ()
 ) -> tuple[EnvVar, ...]:
     """Return variables merged with those of a place in the spec, which win.
@@ -88,20 +108,25 @@ def _with_own(
     """
     variables = {one.name: one for one in (*inherited, *own)}
     return tuple(
-        replace(one, origins=(*one.origins, *_asides(ValueOrigin("spec", (*place, "env", name)), *asked)))
+        replace(
+            one,
+            origins=(*one.origins, *_mark_origins_aside(ValueOrigin("spec", (*place, "env", name)), *asked)),
+        )
         for name, one in sorted(variables.items())
     )
 
 
-def _asides(*origins: ValueOrigin) -> Origins:
+def _mark_origins_aside(*origins: ValueOrigin) -> Origins:
     return tuple(one.aside() for one in origins)
 
 
-def _hidden(*around: ValueOrigin) -> EnvVar:
+def _build_hidden_gpus_variable(*around: ValueOrigin) -> EnvVar:
     """Return the variable that hides a node's GPUs from a pod that asks for none."""
     why = ValueOrigin("", because="it asks for no GPU, so it must not see those of its node")
-    could = ValueOrigin("spec", ("env", GPUS_SHOWN), f"env in the spec could set {GPUS_SHOWN}")
-    return EnvVar(GPUS_SHOWN, "void", origins=(why, *_asides(could, *around)))
+    could = ValueOrigin(
+        "spec", ("env", VISIBLE_GPUS_VARIABLE), f"env in the spec could set {VISIBLE_GPUS_VARIABLE}"
+    )
+    return EnvVar(VISIBLE_GPUS_VARIABLE, "void", origins=(why, *_mark_origins_aside(could, *around)))
 
 
 _MEETING = (
@@ -111,23 +136,26 @@ _MEETING = (
 )
 
 
-def _meeting(job: Job, role: str) -> tuple[EnvVar, ...]:
+def _build_peer_discovery_env(job: Job, role: str) -> tuple[EnvVar, ...]:
     if job.image.framework not in ("tensorflow", "plain"):
         return ()
     # Another role has these variables because the spec has roles, so that origin goes first.
     origins = _MEETING if role == "worker" else _MEETING[::-1]
-    number = EnvVar("NODE_RANK", field=NUMBER, origins=origins)
+    number = EnvVar("NODE_RANK", field=COMPLETION_INDEX_FIELD, origins=origins)
     if job.image.framework == "plain":
-        hosts = _hosts(job, "node", job.workers)
-        told = {"MASTER_ADDR": hosts[0], "MASTER_PORT": str(MEETING_PORT), "NNODES": str(job.workers)}
-        told |= {hosts_name(one.name): ",".join(_hosts(job, one.name, one.workers)) for one in job.roles}
+        hosts = _list_pod_host_names(job, "node", job.workers)
+        told = {"MASTER_ADDR": hosts[0], "MASTER_PORT": str(RENDEZVOUS_PORT), "NNODES": str(job.workers)}
+        told |= {
+            hosts_name(one.name): ",".join(_list_pod_host_names(job, one.name, one.workers))
+            for one in job.roles
+        }
         told |= {"ROLE": role} if job.roles else {}
         return (*(EnvVar(name, value, origins=origins) for name, value in told.items()), number)
     # An evaluator knows about the others, but they do not know about it (tf.estimator.RunConfig).
     counts = {one.name: (one.name, one.workers) for one in job.roles if one.name != "evaluator"}
     counts["worker"] = ("node", job.workers)
     addresses = {
-        name: [f"{host}:{MEETING_PORT}" for host in _hosts(job, entry, count)]
+        name: [f"{host}:{RENDEZVOUS_PORT}" for host in _list_pod_host_names(job, entry, count)]
         for name, (entry, count) in sorted(counts.items())
     }
     cluster = json.dumps(addresses, separators=(",", ":"))
@@ -141,13 +169,13 @@ def hosts_name(role: str) -> str:
     return f"{role.upper().replace('-', '_')}_HOSTS"
 
 
-def _hosts(job: Job, entry: str, count: int) -> list[str]:
+def _list_pod_host_names(job: Job, entry: str, count: int) -> list[str]:
     """Return the pod names of a replicated job (JobSet v0.12, pkg/controllers; service of the run's name)."""
-    run = f"{job.name}-{PLACEHOLDER}"
+    run = f"{job.name}-{HASH_PLACEHOLDER}"
     return [f"{run}-{entry}-0-{number}.{run}" for number in range(count)]
 
 
-def _with_defaults(job: Job, defaults: Iterable[EnvVar]) -> tuple[EnvVar, ...]:
+def _merge_default_env(job: Job, defaults: Iterable[EnvVar]) -> tuple[EnvVar, ...]:
     variables = {variable.name: variable for variable in (*defaults, *job.env)}
     return tuple(variables[name] for name in sorted(variables))
 
@@ -165,10 +193,12 @@ SET_BY_OPERATOR = frozenset(
 )
 
 
-def _of_family(job: Job) -> list[EnvVar]:
+def _build_mpi_family_env(job: Job) -> list[EnvVar]:
     """Return the variables that the MPI family needs and the run's controller does not set."""
-    named = ((name, value) for name, value in _family_env(job) if _is_needed(job, name))
-    return [EnvVar(name, value, origins=(*_OF_FAMILY.get(name, _FOUND), *STARTED)) for name, value in named]
+    named = ((name, value) for name, value in _list_mpi_family_values(job) if _is_needed(job, name))
+    return [
+        EnvVar(name, value, origins=(*_OF_FAMILY.get(name, _FOUND), *START_ORIGINS)) for name, value in named
+    ]
 
 
 def _is_needed(job: Job, name: str) -> bool:
@@ -201,14 +231,14 @@ _OF_FAMILY: dict[str, Origins] = {
 }
 
 
-def _family_env(job: Job) -> list[tuple[str, str]]:
+def _list_mpi_family_values(job: Job) -> list[tuple[str, str]]:
     if job.image.mpi is None:
         return []
     if job.image.mpi.family == "IntelMPI":
-        return _intel_mpi_env(job)
+        return _list_intel_mpi_values(job)
     if job.image.mpi.family == "MPICH":
         return [
-            ("HYDRA_HOST_FILE", HYDRA_HOSTFILE),
+            ("HYDRA_HOST_FILE", HYDRA_HOSTFILE_PATH),
             ("HYDRA_IFACE", "eth0"),
             ("HYDRA_LAUNCHER", "ssh"),
             ("HYDRA_LAUNCHER_EXTRA_ARGS", _SSH_ARGS),
@@ -216,7 +246,7 @@ def _family_env(job: Job) -> list[tuple[str, str]]:
     return _open_mpi_env(job)
 
 
-def _intel_mpi_env(job: Job) -> list[tuple[str, str]]:
+def _list_intel_mpi_values(job: Job) -> list[tuple[str, str]]:
     return [
         # Above 16 hosts, Hydra starts the others from workers, which restricted postures deny. 0 starts all
         # from the launcher (Intel MPI 2021.18: 140 of 140; -1 changes nothing). MPICH's Hydra has no such
@@ -224,7 +254,7 @@ def _intel_mpi_env(job: Job) -> list[tuple[str, str]]:
         *([("I_MPI_HYDRA_BRANCH_COUNT", "0")] if job.posture != "default" else []),
         ("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
         ("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", _SSH_ARGS),
-        ("I_MPI_HYDRA_HOST_FILE", HYDRA_HOSTFILE),
+        ("I_MPI_HYDRA_HOST_FILE", HYDRA_HOSTFILE_PATH),
         # Hydra tells workers to call back by the bare host name, which other pods cannot resolve; with an
         # interface it passes the address (Intel MPI 2021.18, MPICH 5.0.2).
         ("I_MPI_HYDRA_IFACE", "eth0"),
@@ -253,15 +283,15 @@ def _open_mpi_env(job: Job) -> list[tuple[str, str]]:
     return [
         ("PRTE_MCA_hwloc_default_binding_policy", job.bind_to),
         ("PRTE_MCA_plm_ssh_args", _SSH_ARGS),
-        ("PRTE_MCA_prte_default_hostfile", HOSTFILE),
+        ("PRTE_MCA_prte_default_hostfile", HOSTFILE_PATH),
         *([("PRTE_MCA_plm_ssh_no_tree_spawn", "1")] if direct else []),
     ]
 
 
-def _rendezvous(job: Job) -> tuple[EnvVar, ...]:
+def _build_elastic_env(job: Job) -> tuple[EnvVar, ...]:
     """Return the variables of an elastic run's rendezvous."""
     if job.elastic is None:
         return ()
-    from gangplan.plan.elastic import rendezvous  # few runs are elastic
+    from gangplan.plan.elastic import build_rendezvous_env  # few runs are elastic
 
-    return rendezvous(job)
+    return build_rendezvous_env(job)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
-from gangplan.plan.flags import family_of, flags_of, pins
-from gangplan.plan.launch import Kept
+from gangplan.plan.flags import is_binding_option, mpi_family_of, read_mpi_flags
+from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, LauncherReading
-from gangplan.plan.launchers.prefixes import Peeled
-from gangplan.plan.launchers.programs import Start
-from gangplan.plan.own_launcher import problems
-from gangplan.plan.problems import listed
+from gangplan.plan.launchers.prefixes import StrippedPrefixes
+from gangplan.plan.launchers.programs import LauncherStart
+from gangplan.plan.own_launcher import check_launcher_options
+from gangplan.plan.problems import format_flow_list
 from gangplan.rules.commands import (
     COMMAND_NO_PROGRAM,
     COMMAND_ONE_WORD,
@@ -22,16 +22,16 @@ from gangplan.rules.commands import (
 )
 
 
-def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
+def check_mpi_options(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
     """Yield the problems of a spec's MPI options."""
     if not job.uses_mpi or found:
-        yield from _without_effect(job, found)
+        yield from _find_ineffective_mpi_options(job, found)
         return
     yield from _map_by(job)
-    yield from _flags(job)
+    yield from _find_mpi_flag_problems(job)
 
 
-def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
+def _find_ineffective_mpi_options(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
     """Yield problems of options for an mpirun that gangplan does not start."""
     if not job.uses_mpi:
         by = "with torchrun" if job.image.framework == "torch" else "without MPI"
@@ -52,7 +52,7 @@ def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
 
 def _map_by(job: Job) -> Iterator[Problem]:
     """Yield problems of layouts that Hydra cannot express."""
-    family = family_of(job)
+    family = mpi_family_of(job)
     if family in ("OpenMPI4", "OpenMPI5") or job.map_by in ("slot", "node"):
         return
     where = ("mpi", "mapBy")
@@ -60,12 +60,12 @@ def _map_by(job: Job) -> Iterator[Problem]:
         message = f"Intel MPI has no option for mapBy: {job.map_by}; it lays ranks out by slot or by node"
         help = f"Remove it; bindTo: {job.map_by} binds each rank to one."
         yield Problem(where, message, help, MPI_WITHOUT_EFFECT)
-    elif job.bind_to == "none" and "bind" not in {use.option.role for use in flags_of(job).uses}:
+    elif job.bind_to == "none" and "bind" not in {use.option.role for use in read_mpi_flags(job).uses}:
         message = f"MPICH lays ranks out by {job.map_by} only when they are bound, but bindTo is none"
         yield Problem(where, message, f"Add bindTo: {job.map_by}.", MPI_WITHOUT_EFFECT)
 
 
-def _flags(job: Job) -> Iterator[Problem]:
+def _find_mpi_flag_problems(job: Job) -> Iterator[Problem]:
     """Yield problems of the entries of mpi.flags, read as the image's launcher reads them."""
     if not job.mpi_flags:
         return
@@ -74,7 +74,7 @@ def _flags(job: Job) -> Iterator[Problem]:
             split = (*job.mpi_flags[:index], *flag.split(), *job.mpi_flags[index + 1 :])
             message = f"'{flag}' is one word with spaces, which no launcher splits"
             yield Problem(
-                ("mpi", "flags", index), message, f"Write flags: {listed(split)}.", COMMAND_ONE_WORD
+                ("mpi", "flags", index), message, f"Write flags: {format_flow_list(split)}.", COMMAND_ONE_WORD
             )
             return
     if ":" in job.mpi_flags:
@@ -84,11 +84,13 @@ def _flags(job: Job) -> Iterator[Problem]:
             where, message, "Remove it; several programs need an mpirun in the command.", COMMAND_OPTION
         )
         return
-    reading = flags_of(job)
-    yield from _strays(job, reading)
-    families = frozenset({family_of(job) or ""})
-    launch = FoundLauncher(Start(reading.launcher, 0, 0, reading.launcher.name, families), reading, Peeled(0))
-    for one in problems(Kept(job, launch)):
+    reading = read_mpi_flags(job)
+    yield from _find_stray_flag_words(job, reading)
+    families = frozenset({mpi_family_of(job) or ""})
+    launch = FoundLauncher(
+        LauncherStart(reading.launcher, 0, 0, reading.launcher.name, families), reading, StrippedPrefixes(0)
+    )
+    for one in check_launcher_options(LauncherCall(job, launch)):
         if one.rule == COMMAND_NO_PROGRAM and one.at == 0:
             continue
         path = ("mpi", "flags", min(max(one.at - 1, 0), len(job.mpi_flags) - 1))
@@ -98,13 +100,13 @@ def _flags(job: Job) -> Iterator[Problem]:
         ("map", "mapBy", job.map_by != "slot"),
     ):
         for use in reading.uses:
-            same = use.option.role == role or (role == "bind" and pins(use))
+            same = use.option.role == role or (role == "bind" and is_binding_option(use))
             if same and is_set:
                 message = f"{use.spelled} repeats mpi.{name}"
                 yield Problem(("mpi", "flags", use.at - 1), message, "Keep one of them.", MPI_TWICE)
 
 
-def _strays(job: Job, reading: LauncherReading) -> Iterator[Problem]:
+def _find_stray_flag_words(job: Job, reading: LauncherReading) -> Iterator[Problem]:
     """Yield problems of words that are not options: mpirun would take the first of them for the program."""
     if reading.unknown or reading.program == ("",):
         return

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.job import Job
-from gangplan.plan.launchers import FAMILIES, LauncherReading, Mpi, Use, read
-from gangplan.plan.traffic import to_carry
+from gangplan.plan.launchers import (
+    MPI_LAUNCHERS,
+    LauncherReading,
+    MpiGeneration,
+    ParsedOption,
+    read_launcher_words,
+)
+from gangplan.plan.traffic import list_exported_variables
 
 # Open MPI options that bind ranks to named cores, which rules out any other binding (PRRTE 3.0: "the
 # PE=<list> mapping directive cannot be combined with a binding directive other than core or hwt").
@@ -15,7 +21,7 @@ _PINNING = frozenset({"cpu-set", "cpu-list", "cpus-per-proc", "cpus-per-rank", "
 _INTEL_DOMAIN = {"core": "core", "socket": "socket", "numa": "numa"}
 
 
-def family_of(job: Job) -> Mpi | None:
+def mpi_family_of(job: Job) -> MpiGeneration | None:
     """Return the family and generation of the image's MPI, which decide its options; None without MPI."""
     if job.image.mpi is None:
         return None
@@ -24,28 +30,30 @@ def family_of(job: Job) -> Mpi | None:
     return "MPICH" if job.image.mpi.family == "MPICH" else "IntelMPI"
 
 
-def flags_of(job: Job) -> LauncherReading:
+def read_mpi_flags(job: Job) -> LauncherReading:
     """Return mpi.flags as the image's launcher reads them, before a program named ''."""
-    return read(FAMILIES[family_of(job) or "OpenMPI5"], ("mpirun", *job.mpi_flags, ""), 0)
+    return read_launcher_words(
+        MPI_LAUNCHERS[mpi_family_of(job) or "OpenMPI5"], ("mpirun", *job.mpi_flags, ""), 0
+    )
 
 
-def pins(use: Use) -> bool:
+def is_binding_option(use: ParsedOption) -> bool:
     """Return whether an option binds ranks by itself."""
     name, value = use.option.name, use.value.lower()
     return name in _PINNING or (name == "map-by" and ("pe=" in value or "pe-list=" in value))
 
 
-def forwarded(job: Job) -> tuple[str, ...]:
+def list_forwarded_variables(job: Job) -> tuple[str, ...]:
     """Return the variables that Open MPI must pass on, because sshd passes on none of the container's.
 
     MPICH and Intel MPI carry the launcher's environment by themselves. Variables with a value per pod come
     from the sessions of that pod's SSH server (generators/runtime.py).
     """
     shared = (variable.name for variable in job.env if not variable.is_own)
-    return ("PATH", "LD_LIBRARY_PATH", *shared, *to_carry(job))
+    return ("PATH", "LD_LIBRARY_PATH", *shared, *list_exported_variables(job))
 
 
-def carried(job: Job, reading: LauncherReading, names: tuple[str, ...]) -> Iterator[str]:
+def build_export_options(job: Job, reading: LauncherReading, names: tuple[str, ...]) -> Iterator[str]:
     """Yield -x for each of the names that the options do not carry yet (Open MPI only)."""
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI":
         return
@@ -55,25 +63,25 @@ def carried(job: Job, reading: LauncherReading, names: tuple[str, ...]) -> Itera
             yield from ("-x", name)
 
 
-def own_options(job: Job) -> tuple[str, ...]:
+def build_own_options(job: Job) -> tuple[str, ...]:
     """Return gangplan's mpirun options before the user's flags: ranks, binding, layout and variables.
 
     An option that the flags contain is left out: Open MPI 5 and Hydra end a run whose option appears twice,
     Open MPI 4 takes one of them (tried with 5.0.11, MPICH 5.0.2, Intel MPI 2021.18.1, 4.1.8).
     """
-    flags = flags_of(job)
+    flags = read_mpi_flags(job)
     has: set[str] = {use.option.role for use in flags.uses}
-    binds = "bind" in has or any(pins(use) for use in flags.uses)
+    binds = "bind" in has or any(is_binding_option(use) for use in flags.uses)
     if flags.launcher.style == "hydra":
-        return tuple(_hydra(job, has, binds))
+        return tuple(_build_hydra_options(job, has, binds))
     count = () if "count" in has else ("-np", str(job.ranks))
     # Pods of one node see the same cores, so binding would put their ranks on top of each other.
     binding = () if binds else ("--bind-to", job.bind_to)
     mapping = () if has & {"map", "per-host"} else ("--map-by", job.map_by)
-    return (*count, *binding, *mapping, *carried(job, flags, forwarded(job)))
+    return (*count, *binding, *mapping, *build_export_options(job, flags, list_forwarded_variables(job)))
 
 
-def _hydra(job: Job, has: set[str], binds: bool) -> Iterator[str]:
+def _build_hydra_options(job: Job, has: set[str], binds: bool) -> Iterator[str]:
     """Yield Hydra's options.
 
     Hydra fills each host with -ppn ranks, so a value of 1 deals ranks out in turn.
@@ -84,7 +92,7 @@ def _hydra(job: Job, has: set[str], binds: bool) -> Iterator[str]:
         yield from ("-ppn", "1" if job.map_by == "node" else str(job.slots))
     if job.bind_to == "none" or binds:
         return
-    if family_of(job) == "IntelMPI":
+    if mpi_family_of(job) == "IntelMPI":
         yield from ("-genv", "I_MPI_PIN_DOMAIN", _INTEL_DOMAIN[job.bind_to])
         return
     yield from ("-bind-to", job.bind_to)

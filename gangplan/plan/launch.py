@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gangplan.model.job import Job
-from gangplan.plan.launchers import FoundLauncher, Use
-from gangplan.plan.problems import Edit
+from gangplan.plan.launchers import FoundLauncher, ParsedOption
+from gangplan.plan.problems import WordEdit
 from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LauncherCall:
     """A launcher call in a job's command."""
 
     job: Job
@@ -26,7 +26,7 @@ class Kept:
         job = self.job
         return f"{job.workers} workers x {job.slots} slots = {job.ranks} ranks"
 
-    def number(self, use: Use) -> str | None:
+    def number(self, use: ParsedOption) -> str | None:
         """Return an option's value if it is known before the run; otherwise None."""
         text, script = use.value, self.found.script
         if script is None or use.value_at >= len(script.words) or not script.words[use.value_at].is_open:
@@ -41,14 +41,14 @@ class Kept:
         return None if "$" in text or "`" in text else text
 
 
-def drop(use: Use) -> Edit:
+def drop_option(use: ParsedOption) -> WordEdit:
     """Return an edit that removes an option."""
-    return Edit(use.at, use.end)
+    return WordEdit(use.at, use.end)
 
 
-def put(use: Use, value: str) -> Edit:
+def replace_option_value(use: ParsedOption, value: str) -> WordEdit:
     """Return an edit that gives an option another value."""
     if use.value_at == use.at:
         glue = "=" if use.spelled.startswith("--") or len(use.spelled) > 2 else ""
-        return Edit(use.at, use.at + 1, (f"{use.spelled}{glue or '='}{value}",))
-    return Edit(use.value_at, use.value_at + 1, (value,))
+        return WordEdit(use.at, use.at + 1, (f"{use.spelled}{glue or '='}{value}",))
+    return WordEdit(use.value_at, use.value_at + 1, (value,))

@@ -7,7 +7,7 @@ from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RunLayout:
     """Counts of one run.
 
     `workers` pods run ranks; `node_pods` of them are pods of the replicated job `node`. A dedicated launcher
@@ -34,11 +34,11 @@ class Layout:
         return self.node_pods + self.launcher_pods + self.role_pods
 
 
-def layout_of(job: Job) -> Layout:
+def build_run_layout(job: Job) -> RunLayout:
     """Return the counts of a job."""
     others = sum(role.workers for role in job.others)
     if not job.uses_mpi:
-        return Layout(job.workers, job.slots, job.workers, 0, job.workers, others)
+        return RunLayout(job.workers, job.slots, job.workers, 0, job.workers, others)
     if job.launcher_runs_ranks:
-        return Layout(job.workers, job.slots, job.workers - 1, 1, job.workers, others)
-    return Layout(job.workers, job.slots, job.workers, 1, job.workers, others)
+        return RunLayout(job.workers, job.slots, job.workers - 1, 1, job.workers, others)
+    return RunLayout(job.workers, job.slots, job.workers, 1, job.workers, others)

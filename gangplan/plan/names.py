@@ -6,19 +6,19 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from gangplan.model.backend import BY_HOLDER, BY_KIND, TRAINJOB, Backend
-from gangplan.model.backend import SCHEDULED as SCHEDULED
+from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND, TRAINJOB, Backend
+from gangplan.model.backend import SCHEDULE_LABEL as SCHEDULE_LABEL
 from gangplan.model.job import HASH_LENGTH as HASH_LENGTH
-from gangplan.model.job import PLACEHOLDER as PLACEHOLDER
-from gangplan.model.job import Role
+from gangplan.model.job import HASH_PLACEHOLDER as HASH_PLACEHOLDER
+from gangplan.model.job import ResolvedRole
 from gangplan.objects import Body, dump
-from gangplan.plan.layout import Layout
+from gangplan.plan.layout import RunLayout
 
 # A stand-in for the suffix of a name that a schedule creates: the UTC time of its start.
-DATED = "20001231-2359"
+DATED_SUFFIX = "20001231-2359"
 
 # Fields of an object that must not change.
-FIXED = ("spec", "data", "binaryData")
+FIXED_FIELDS = ("spec", "data", "binaryData")
 _SPEC = re.compile(r"\nspec:(?=[ \n])")
 # The start of an object's next field; list entries are indented no further than their field's name.
 _TOP = re.compile(r"\n(?!- )[^ \n]")
@@ -27,7 +27,9 @@ _TOP = re.compile(r"\n(?!- )[^ \n]")
 _LONGEST = 63
 
 
-def name_budget(layout: Layout, roles: Sequence[Role] = (), backend: Backend = TRAINJOB) -> int:
+def compute_name_budget(
+    layout: RunLayout, roles: Sequence[ResolvedRole] = (), backend: Backend = TRAINJOB
+) -> int:
     """Return the length of the longest run name that yields legal pod names.
 
     44 for MPI and 46 to 48 for torch as a TrainJob, 52 to 54 as an MPIJob.
@@ -42,17 +44,17 @@ def name_budget(layout: Layout, roles: Sequence[Role] = (), backend: Backend = T
     return _LONGEST - longest
 
 
-def run_name(job: str, digest: str) -> str:
+def format_run_name(job: str, digest: str) -> str:
     """Return <job>-<first eight hexadecimal digits of the content's hash>."""
     return f"{job}-{digest[:HASH_LENGTH]}"
 
 
-def is_hashed(kind: str | None) -> bool:
+def is_hashed_kind(kind: str | None) -> bool:
     """Return whether the content of a run's objects of this kind must not change while the run exists."""
-    return kind in BY_HOLDER or kind in BY_KIND or kind == "ConfigMap"
+    return kind in BACKEND_BY_HOLDER or kind in BACKEND_BY_KIND or kind == "ConfigMap"
 
 
-def content_hash(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) -> str:
+def hash_content(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) -> str:
     """Return the hash in a run's name, of the run number and everything that must not change during the run.
 
     It covers the whole runtime, the files that come with the run, and what Trainer makes immutable in the
@@ -61,27 +63,29 @@ def content_hash(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) ->
     """
     digest = hashlib.sha256(f"run {run}\n".encode())
     for index, body in enumerate(bodies):
-        if is_hashed(body["kind"]):
+        if is_hashed_kind(body["kind"]):
             has_text = texts and "spec" in body
-            digest.update((_spec_of(body, texts[index]) if has_text else _fixed(body)).encode())
+            digest.update(
+                (_extract_spec_text(body, texts[index]) if has_text else _dump_fixed_fields(body)).encode()
+            )
     return digest.hexdigest()
 
 
-def _fixed(body: Body) -> str:
+def _dump_fixed_fields(body: Body) -> str:
     """Return the fields of an object that must not change, as text."""
-    return dump({"kind": body["kind"], **{name: body[name] for name in FIXED if name in body}})
+    return dump({"kind": body["kind"], **{name: body[name] for name in FIXED_FIELDS if name in body}})
 
 
-def _spec_of(body: Body, text: str) -> str:
+def _extract_spec_text(body: Body, text: str) -> str:
     """Return the same for an object with a spec, cut out of its text, which has the same lines."""
     begin = _SPEC.search(text)
     if begin is None:
-        return _fixed(body)
+        return _dump_fixed_fields(body)
     is_last = next(reversed(body)) == "spec"  # in the body as in the text, which begins with other fields
     end = None if is_last else _TOP.search(text, begin.end())
     start, stop = begin.start() + 1, end.start() + 1 if end else len(text)
     return f"kind: {body['kind']}\n{text[start:stop]}"
 
 
-HOSTFILE = "/etc/mpi/hostfile"  # written by Trainer (plugins/mpi), one `host slots=N` per line
-HYDRA_HOSTFILE = "/tmp/gangplan-hostfile"  # the same hosts as Hydra reads them, `host:N`
+HOSTFILE_PATH = "/etc/mpi/hostfile"  # written by Trainer (plugins/mpi), one `host slots=N` per line
+HYDRA_HOSTFILE_PATH = "/tmp/gangplan-hostfile"  # the same hosts as Hydra reads them, `host:N`

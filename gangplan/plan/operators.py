@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
-from gangplan.plan.launchers import base, peel
-from gangplan.plan.launchers.prefixes import BECOMES
-from gangplan.plan.problems import is_pasteable, listed, script_of
+from gangplan.plan.launchers import program_name_of, strip_prefixes
+from gangplan.plan.launchers.prefixes import USER_CHANGING_PROGRAMS
+from gangplan.plan.problems import format_flow_list, is_pasteable, join_shell_words
 from gangplan.rules.commands import COMMAND_PREFIX, COMMAND_SHELL
 
-Sound = Callable[[Job, tuple[str, ...]], bool]
+SoundnessCheck = Callable[[Job, tuple[str, ...]], bool]
 
 # Shell operators and redirections that no program takes as an argument of its own, and those that may be an
 # option's value (`--delimiter "|"`).
@@ -24,28 +24,32 @@ _OWN = frozenset(
 )
 
 
-def help_with(job: Job, words: Sequence[str], otherwise: str, is_sound: Sound | None) -> str:
+def propose_command_help(
+    job: Job, words: Sequence[str], otherwise: str, is_sound: SoundnessCheck | None
+) -> str:
     """Return a help that proposes these words as the command if that is sound, and the other text if not."""
     right = tuple(words)
     if is_sound is not None and is_pasteable(right) and is_sound(job, right):
-        return f"Write command: {listed(right)}."
+        return f"Write command: {format_flow_list(right)}."
     return otherwise
 
 
-def operator_problems(job: Job, code: set[int], is_sound: Sound | None = None) -> Iterator[Problem]:
+def check_shell_operators(
+    job: Job, code: set[int], is_sound: SoundnessCheck | None = None
+) -> Iterator[Problem]:
     """Yield the first operator that is a word of its own; `code` are indexes of words that are code."""
     words = job.command
-    if base(words[min(peel(words).at, len(words) - 1)]) in _OWN:
+    if program_name_of(words[min(strip_prefixes(words).at, len(words) - 1)]) in _OWN:
         return
     found = [index for index in range(1, len(words)) if index not in code and _is_operator(words, index)]
     if not found:
         return
     script = " ".join(
-        word if index in found or not word else script_of([word]) for index, word in enumerate(words)
+        word if index in found or not word else join_shell_words([word]) for index, word in enumerate(words)
     )
     message = f"'{words[found[0]]}' is a shell operator, but no shell runs the command: the program would get it as an argument"
     otherwise = "Run it with a shell: bash, -c, and the script as one word."
-    help = help_with(job, ("bash", "-c", script), otherwise, is_sound)
+    help = propose_command_help(job, ("bash", "-c", script), otherwise, is_sound)
     yield Problem(("command", found[0]), message, help, COMMAND_SHELL)
 
 
@@ -56,17 +60,19 @@ def _is_operator(words: Sequence[str], index: int) -> bool:
     return _LIKELY.fullmatch(word) is not None and not before.startswith("-")
 
 
-def rights_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Problem]:
+def check_privilege_prefixes(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
     """Yield problems of sudo and similar prefixes, which need rights that no container of a run may gain."""
-    words, peeled = job.command, peel(job.command)
+    words, peeled = job.command, strip_prefixes(job.command)
     places = [*peeled.via, peeled.at]
     for number, place in enumerate(places):
-        if place >= len(words) or base(words[place]) not in BECOMES:
+        if place >= len(words) or program_name_of(words[place]) not in USER_CHANGING_PROGRAMS:
             continue
-        name = base(words[place])
+        name = program_name_of(words[place])
         message = (
             f"{name} changes the user or its rights, which no container of a run may do: nothing would start"
         )
         right = (*words[:place], *words[places[number + 1] :]) if number + 1 < len(places) else ()
-        help = help_with(job, right, f"Start the program without {name}.", is_sound if right else None)
+        help = propose_command_help(
+            job, right, f"Start the program without {name}.", is_sound if right else None
+        )
         yield Problem(("command", place), message, help, COMMAND_PREFIX)

@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Iterator
 
 from gangplan.model.version import parse_version
-from gangplan.plan.counts import count_problems
-from gangplan.plan.flags import family_of
-from gangplan.plan.launch import Kept, drop, put
-from gangplan.plan.launchers import FAMILIES, Use, read
-from gangplan.plan.names import HOSTFILE, HYDRA_HOSTFILE
-from gangplan.plan.problems import Edit, WordProblem
-from gangplan.plan.reach import broken_by, component_of, same_as_set
-from gangplan.plan.reserved import is_reserved, variable_of
+from gangplan.plan.counts import check_launcher_counts
+from gangplan.plan.flags import mpi_family_of
+from gangplan.plan.launch import LauncherCall, drop_option, replace_option_value
+from gangplan.plan.launchers import MPI_LAUNCHERS, ParsedOption, read_launcher_words
+from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
+from gangplan.plan.problems import WordEdit, WordProblem
+from gangplan.plan.reach import explain_broken_launch, is_default_parameter, ssh_component_of
+from gangplan.plan.reserved import is_reserved_variable, reserved_variable_of
 from gangplan.rules.commands import (
     COMMAND_HOSTS,
     COMMAND_NO_PROGRAM,
@@ -33,32 +33,32 @@ _OLD_BINDING = frozenset({"bind-to-core", "bind-to-socket"})
 _SSH = frozenset({"ssh", "pdsh", "openmpi", "mpich", "impi", "mvapich"})
 
 
-def problems(kept: Kept) -> Iterator[WordProblem]:
+def check_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield the problems in the options of a launcher that may run here."""
     reading = kept.found.reading
     for use in reading.uses:
         if not use.option.name:
-            yield _unknown(kept, use)
+            yield _build_unknown_option_problem(kept, use)
         elif use.is_short:
-            yield _short(use, kept)
+            yield _build_value_count_problem(use, kept)
         else:
-            yield from _option(kept, use)
-    yield from _twice(kept)
+            yield from _find_option_problems(kept, use)
+    yield from _find_repeated_options(kept)
     glued = [use for use in reading.of("parameter") if len(use.values) == 2 and "=" in use.value]
     for use in glued:
-        yield _glued(kept, use)
+        yield _build_glued_value_problem(kept, use)
     is_told = glued or reading.unknown or any(reading.of("file", "nothing"))
     if len(reading.programs) < reading.parts and not is_told:
         message = f"{kept.name} has no program to run"
         yield WordProblem(COMMAND_NO_PROGRAM, reading.at, message, "Add the program and its arguments.")
     for begin, _ in () if glued else reading.programs:
         if reading.words[begin].isdigit():
-            yield _number(kept, begin)
-    yield from _by_ssh(kept)
-    yield from count_problems(kept)
+            yield _build_stray_number_problem(kept, begin)
+    yield from _find_deepspeed_ssh_problem(kept)
+    yield from check_launcher_counts(kept)
 
 
-def _glued(kept: Kept, use: Use) -> WordProblem:
+def _build_glued_value_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
     """Return the problem of a parameter and its value in one word: the next word is taken for the value."""
     name, _, value = use.value.partition("=")
     taken = f", so {use.values[1]} is taken for the value" if use.values[1] else ""
@@ -67,11 +67,11 @@ def _glued(kept: Kept, use: Use) -> WordProblem:
     )
     hint = f"Write {use.spelled} {shlex.join([name, value])}."
     return WordProblem(
-        COMMAND_OPTION, use.at, message, hint, Edit(use.value_at, use.value_at + 1, (name, value))
+        COMMAND_OPTION, use.at, message, hint, WordEdit(use.value_at, use.value_at + 1, (name, value))
     )
 
 
-def _number(kept: Kept, begin: int) -> WordProblem:
+def _build_stray_number_problem(kept: LauncherCall, begin: int) -> WordProblem:
     """Return the problem of a number in place of the program, because an option takes fewer words."""
     message = f"{kept.name} would take {kept.found.reading.words[begin]} for the program"
     return WordProblem(
@@ -79,7 +79,7 @@ def _number(kept: Kept, begin: int) -> WordProblem:
     )
 
 
-def _by_ssh(kept: Kept) -> Iterator[WordProblem]:
+def _find_deepspeed_ssh_problem(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield a problem of a launcher that uses SSH to its own host, which has no server if it runs ranks."""
     start = kept.found.start
     if start.launcher.kind != "deepspeed" or not kept.job.launcher_runs_ranks:
@@ -91,21 +91,21 @@ def _by_ssh(kept: Kept) -> Iterator[WordProblem]:
     yield WordProblem(LAUNCHER_DEEPSPEED, start.begin, message, hint)
 
 
-def _twice(kept: Kept) -> Iterator[WordProblem]:
+def _find_repeated_options(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of options that the launcher accepts only once or not together."""
     launcher = kept.found.start.launcher
     for only in launcher.once:
-        first: dict[int, Use] = {}
+        first: dict[int, ParsedOption] = {}
         for use in kept.found.reading.uses:
             if use.option.name not in only:
                 continue
             before = first.setdefault(use.part, use)
             if before is not use:
                 message = f"{use.spelled} cannot be combined with {before.spelled}: {launcher.label} takes one of them, once"
-                yield WordProblem(COMMAND_OPTION, use.at, message, "Keep one of them.", drop(use))
+                yield WordProblem(COMMAND_OPTION, use.at, message, "Keep one of them.", drop_option(use))
 
 
-def _short(use: Use, kept: Kept) -> WordProblem:
+def _build_value_count_problem(use: ParsedOption, kept: LauncherCall) -> WordProblem:
     what = "two values" if use.option.words == 2 else "a value" if use.option.words else "no value"
     return WordProblem(
         rule=COMMAND_OPTION,
@@ -115,15 +115,19 @@ def _short(use: Use, kept: Kept) -> WordProblem:
     )
 
 
-def _unknown(kept: Kept, use: Use) -> WordProblem:
+def _build_unknown_option_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
     """Return the problem of an option that the launcher lacks: one of another family, or a typo."""
     launcher, name = kept.found.start.launcher, use.spelled.lstrip("-")
     if launcher.kind == "mpi":
-        other = next((one for one in FAMILIES.values() if name in one.options), None)
+        other = next((one for one in MPI_LAUNCHERS.values() if name in one.options), None)
         if other is not None:
             message = f"{use.spelled} is an option of {other.label}, but the image has {launcher.label}"
             return WordProblem(
-                rule=COMMAND_OPTION, at=use.at, message=message, hint=_instead(kept, name), edit=None
+                rule=COMMAND_OPTION,
+                at=use.at,
+                message=message,
+                hint=_suggest_equivalent_option(kept, name),
+                edit=None,
             )
     near = difflib.get_close_matches(name, launcher.options, 1, 0.7)
     dashes = "-" if launcher.style == "hydra" or len(near and near[0]) == 1 else "--"
@@ -133,11 +137,11 @@ def _unknown(kept: Kept, use: Use) -> WordProblem:
         at=use.at,
         message=f"{launcher.label} has no option {use.spelled}",
         hint=hint,
-        edit=Edit(use.at, use.at + 1, (dashes + near[0],)) if near else None,
+        edit=WordEdit(use.at, use.at + 1, (dashes + near[0],)) if near else None,
     )
 
 
-def _instead(kept: Kept, name: str) -> str:
+def _suggest_equivalent_option(kept: LauncherCall, name: str) -> str:
     """Return a help with the equivalent option of the image's MPI."""
     is_hydra = kept.found.start.launcher.style == "hydra"
     slots = kept.job.slots
@@ -157,29 +161,31 @@ def _instead(kept: Kept, name: str) -> str:
     return (to_hydra if is_hydra else to_open).get(name, "Remove it.")
 
 
-def _option(kept: Kept, use: Use) -> Iterator[WordProblem]:
+def _find_option_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield the problems of one option, by what it decides."""
     role = use.option.role
     is_rank_file = role == "map" and use.value.lower().startswith("rankfile")
     if role == "hosts" or is_rank_file or (role == "hostfile" and not _is_ours(kept, use)):
-        yield _hosts(kept, use)
+        yield _build_named_hosts_problem(kept, use)
     elif role in ("parameter", "env"):
-        yield from _reserved(kept, use)
+        yield from _find_reserved_name_problem(kept, use)
     elif role == "root":
         message = f"{use.spelled} has no effect: ranks never run as root here"
-        yield WordProblem(COMMAND_ROOT, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_ROOT, use.at, message, "Remove it.", drop_option(use))
     elif role == "agent" and use.value.lower() not in _SSH:
         message = f"{use.spelled} changes how {kept.name} reaches the workers, which accept only SSH"
-        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop_option(use))
     elif role == "away" and kept.job.launcher_runs_ranks:
         message = (
             f"{use.spelled} keeps ranks off the launcher, but launcher.runsRanks makes it one of the workers"
         )
-        yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it, or launcher.runsRanks.", drop(use))
+        yield WordProblem(
+            RANKS_MISMATCH, use.at, message, "Remove it, or launcher.runsRanks.", drop_option(use)
+        )
     elif use.option.name in _OLD_BINDING and kept.found.start.launcher.style == "openmpi":
-        yield _old_binding(kept, use)
+        yield _build_old_binding_problem(kept, use)
     elif role == "extra":
-        yield from _extra(kept, use)
+        yield from _find_mpi_args_problems(kept, use)
     elif role == "file":
         message = (
             f"{use.spelled} {use.value} hides options that gangplan must know to prove that the run starts"
@@ -187,22 +193,26 @@ def _option(kept: Kept, use: Use) -> Iterator[WordProblem]:
         yield WordProblem(COMMAND_UNREADABLE, use.at, message, "Write its options in the command.")
     elif role == "nothing":
         message = f"{use.spelled} makes {kept.name} start nothing"
-        yield WordProblem(COMMAND_NO_PROGRAM, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_NO_PROGRAM, use.at, message, "Remove it.", drop_option(use))
     elif role == "elastic":
         message = (
             f"{use.spelled} lets the number of ranks change, but a run has {kept.sums} from start to end"
         )
-        yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop_option(use))
     elif role == "port" and use.value != str(port := kept.job.image.ssh.port):
         message = f"{use.spelled} is {use.value}, but the image's SSH server listens on port {port}"
         yield WordProblem(
-            COMMAND_RESERVED, use.at, message, f"Write {use.spelled} {port}.", put(use, str(port))
+            COMMAND_RESERVED,
+            use.at,
+            message,
+            f"Write {use.spelled} {port}.",
+            replace_option_value(use, str(port)),
         )
     if len(use.option.name) > 1 and not use.spelled.startswith("--"):
-        yield from _one_dash(kept, use)
+        yield from _find_one_dash_problem(kept, use)
 
 
-def _old_binding(kept: Kept, use: Use) -> WordProblem:
+def _build_old_binding_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
     """Return the problem of an old binding option.
 
     Open MPI 4 ends if one meets a policy from the environment, which every run has.
@@ -210,73 +220,79 @@ def _old_binding(kept: Kept, use: Use) -> WordProblem:
     right = f"--bind-to {use.option.name.rpartition('-')[2]}"
     message = f"{use.spelled} is an old name that {kept.found.start.launcher.label} may end on"
     return WordProblem(
-        COMMAND_OPTION, use.at, message, f"Write {right}.", Edit(use.at, use.end, tuple(right.split()))
+        COMMAND_OPTION, use.at, message, f"Write {right}.", WordEdit(use.at, use.end, tuple(right.split()))
     )
 
 
-def _extra(kept: Kept, use: Use) -> Iterator[WordProblem]:
+def _find_mpi_args_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield problems of options that horovodrun passes to mpirun in one word: hosts and reserved names break
     the launch there too."""
-    family = family_of(kept.job)
+    family = mpi_family_of(kept.job)
     try:
         words = ("mpirun", *shlex.split(use.value), "")
     except ValueError:
         words = ("mpirun", "")
-    inner = read(FAMILIES[family or "OpenMPI4"], words, 0)
+    inner = read_launcher_words(MPI_LAUNCHERS[family or "OpenMPI4"], words, 0)
     for one in inner.of("hosts", "hostfile", "parameter", "env", "agent"):
-        for problem in _option(kept, one):
-            yield WordProblem(problem.rule, use.value_at, problem.message, "Remove it.", drop(use))
+        for problem in _find_option_problems(kept, one):
+            yield WordProblem(problem.rule, use.value_at, problem.message, "Remove it.", drop_option(use))
 
 
-def _one_dash(kept: Kept, use: Use) -> Iterator[WordProblem]:
+def _find_one_dash_problem(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield a problem of a long name that needs two dashes.
 
     Some names do from Open MPI 5.0.10 on; for prterun, all but -np do.
     """
     mpi, name = kept.job.image.mpi, use.option.name
     launcher = kept.found.start.launcher
-    lost = name in launcher.double_only and mpi is not None and _from(mpi.version, _ONE_DASH_ENDS)
+    lost = (
+        name in launcher.double_only and mpi is not None and _is_version_at_least(mpi.version, _ONE_DASH_ENDS)
+    )
     if not lost and (kept.name != "prterun" or launcher.style != "prrte" or name == "np"):
         return
     who = "prterun" if kept.name == "prterun" or mpi is None else f"Open MPI {mpi.version}"
     message = f"{who} does not know {use.spelled} with one dash"
-    edit = Edit(use.at, use.at + 1, (f"-{kept.found.reading.words[use.at]}",))
+    edit = WordEdit(use.at, use.at + 1, (f"-{kept.found.reading.words[use.at]}",))
     yield WordProblem(COMMAND_OPTION, use.at, message, f"Write -{use.spelled}.", edit)
 
 
-def _from(version: str, first: str) -> bool:
+def _is_version_at_least(version: str, first: str) -> bool:
     try:
         return parse_version(version) >= parse_version(first)
     except ValueError:
         return False
 
 
-def _is_ours(kept: Kept, use: Use) -> bool:
+def _is_ours(kept: LauncherCall, use: ParsedOption) -> bool:
     """Return whether a host file is the one for this launcher: Trainer's, or its translation for Hydra."""
-    ours = HYDRA_HOSTFILE if kept.found.start.launcher.style == "hydra" else HOSTFILE
+    ours = HYDRA_HOSTFILE_PATH if kept.found.start.launcher.style == "hydra" else HOSTFILE_PATH
     return use.value == ours
 
 
-def _hosts(kept: Kept, use: Use) -> WordProblem:
+def _build_named_hosts_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
     message = (
         f"{use.spelled} {use.value} names hosts, but the run's hosts are only known when it starts;"
         f" gangplan hands them to {kept.name}"
     )
-    return WordProblem(COMMAND_HOSTS, use.at, message, "Remove it.", drop(use))
+    return WordProblem(COMMAND_HOSTS, use.at, message, "Remove it.", drop_option(use))
 
 
-def _reserved(kept: Kept, use: Use) -> Iterator[WordProblem]:
+def _find_reserved_name_problem(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield a problem of an option that sets a reserved name of the launch."""
     name, _, value = use.value.partition("=")
     value = use.values[1] if len(use.values) > 1 else value
-    what = broken_by(name, value, kept.job.image.ssh.port, component_of(kept.found.start.launcher.style))
+    what = explain_broken_launch(
+        name, value, kept.job.image.ssh.port, ssh_component_of(kept.found.start.launcher.style)
+    )
     if what:
         message = f"{use.spelled} {name} {value} {what}"
-        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop_option(use))
         return
-    if use.option.role == "parameter" and same_as_set(name, value):
+    if use.option.role == "parameter" and is_default_parameter(name, value):
         return
-    variable = variable_of(name) if use.option.role == "parameter" else name * is_reserved(name)
+    variable = (
+        reserved_variable_of(name) if use.option.role == "parameter" else name * is_reserved_variable(name)
+    )
     if variable:
         message = f"{use.spelled} {name} sets {variable}, which gangplan sets for every run; a value of your own would break the launch"
-        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop(use))
+        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop_option(use))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.job import Job
-from gangplan.plan.flags import own_options
+from gangplan.plan.flags import build_own_options
 
 
-def preflight_words(job: Job) -> tuple[str, ...]:
+def build_preflight_words(job: Job) -> tuple[str, ...]:
     """Return mpirun's arguments for the preflight: options, program and plan; empty without a preflight."""
     if not job.image.preflight:
         return ()
-    return (*own_options(job), *job.mpi_flags, job.image.preflight, *_plan(job))
+    return (*build_own_options(job), *job.mpi_flags, job.image.preflight, *_list_preflight_options(job))
 
 
-def _plan(job: Job) -> Iterator[str]:
+def _list_preflight_options(job: Job) -> Iterator[str]:
     """Yield the planned values that the program compares with what it finds.
 
     RDMA needs locked memory (ulimit -l).

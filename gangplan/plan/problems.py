@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from gangplan.plan.launchers import FoundLauncher
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
-from gangplan.spec.flow import listed as listed
+from gangplan.spec.flow import format_flow_list as format_flow_list
 
-Path = tuple[str | int, ...]
 _LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class WordEdit:
     """Words of a launcher's command, from `begin` up to `end`, and their replacement."""
 
     begin: int
@@ -36,7 +35,7 @@ class WordProblem:
     at: int
     message: str
     hint: str
-    edit: Edit | None = None
+    edit: WordEdit | None = None
     command: tuple[str, ...] = ()
 
     @property
@@ -48,10 +47,12 @@ class WordProblem:
 def is_pasteable(words: Sequence[str]) -> bool:
     """Return whether a command is short enough for a help line and contains only printable characters."""
     letters = "".join(words).replace("\n", "").replace("\t", "")
-    return bool(words) and letters.isprintable() and len(listed(words)) <= _LONGEST
+    return bool(words) and letters.isprintable() and len(format_flow_list(words)) <= _LONGEST
 
 
-def corrected(command: Sequence[str], found: FoundLauncher, edits: Sequence[Edit]) -> tuple[str, ...] | None:
+def correct_command(
+    command: Sequence[str], found: FoundLauncher, edits: Sequence[WordEdit]
+) -> tuple[str, ...] | None:
     """Return the command with a launcher's words changed; None if its script is nested too deeply."""
     if found.script is None:
         words = list(command)
@@ -73,7 +74,7 @@ def corrected(command: Sequence[str], found: FoundLauncher, edits: Sequence[Edit
     return (*command[: found.script.at], text, *command[found.script.at + 1 :])
 
 
-def script_of(words: Sequence[str]) -> str:
+def join_shell_words(words: Sequence[str]) -> str:
     """Return words as one line of a shell script, in which `$NAME` stays a variable."""
     return " ".join(
         '"' + re.sub(r'(["\\`])', r"\\\1", word) + '"' if "$" in word else shlex.quote(word) for word in words

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from gangplan.plan.launchers import OPAQUE, FoundLauncher, base, is_python, read, start_at
+from gangplan.plan.launchers import (
+    OPAQUE_LAUNCHERS,
+    FoundLauncher,
+    find_launcher_at,
+    is_python,
+    program_name_of,
+    read_launcher_words,
+)
 from gangplan.plan.launchers.training import TORCHRUN
 
 
-def program_of(found: FoundLauncher) -> tuple[str, ...]:
+def extract_program(found: FoundLauncher) -> tuple[str, ...]:
     """Return the program that a launcher starts, as a command of its own; empty if it is unknown."""
     reading, kind = found.reading, found.start.launcher.kind
     words = reading.program
     if kind == "foreign":
-        words = _likely(found) if found.start.name not in OPAQUE else _lightning(found)
+        words = (
+            _find_likely_program(found)
+            if found.start.name not in OPAQUE_LAUNCHERS
+            else _find_opaque_program(found)
+        )
     if not words or kind in ("mpi", "horovod", "foreign"):
         return words
     if any(reading.of("module")):
@@ -19,16 +30,16 @@ def program_of(found: FoundLauncher) -> tuple[str, ...]:
     return words if any(reading.of("no-python")) or not words[0].endswith(".py") else ("python", *words)
 
 
-def _likely(found: FoundLauncher) -> tuple[str, ...]:
+def _find_likely_program(found: FoundLauncher) -> tuple[str, ...]:
     """Return the words from the first certain program on: tables of foreign launchers are incomplete."""
     words = found.reading.words
     for index in range(found.start.at + 1, len(words)):
         word = words[index]
         if (
             is_python(word)
-            or base(word) in ("bash", "sh")
+            or program_name_of(word) in ("bash", "sh")
             or word.startswith(("./", "/"))
-            or start_at(words, index, None)
+            or find_launcher_at(words, index, None)
         ):
             before = words[index - 1]
             is_value = before.startswith("-") and "=" not in before and word.startswith("/")
@@ -37,14 +48,14 @@ def _likely(found: FoundLauncher) -> tuple[str, ...]:
     return found.reading.program
 
 
-def _lightning(found: FoundLauncher) -> tuple[str, ...]:
+def _find_opaque_program(found: FoundLauncher) -> tuple[str, ...]:
     """Return torchtune's command without torchrun's options, or the script that Lightning's launchers start.
 
     The script is the first Python file that is certainly not an option's value.
     """
     words = found.reading.words
     if found.start.name == "tune":
-        rest = read(TORCHRUN, words, found.start.at).program
+        rest = read_launcher_words(TORCHRUN, words, found.start.at).program
         return ("tune", "run", *rest) if rest else ()
     if found.start.name not in ("fabric", "lightning"):
         return ()

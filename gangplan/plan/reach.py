@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from gangplan.plan.reserved import variable_of
+from gangplan.plan.reserved import reserved_variable_of
 
 # Parameters by framework of Open MPI 4.1.8 (`ompi_info --all --level 9`: plm, rmaps, orte) and PRRTE 3.0.
 _AGENTS = frozenset({"plm_rsh_agent", "plm_ssh_agent", "orte_rsh_agent", "pls_rsh_agent"})
 _DAEMONS = frozenset({"orte_launch_agent", "prte_launch_agent"})
 _RANK_FILES = frozenset({"rmaps_rank_file_path", "orte_rankfile", "rmaps_rankfile_path"})
-MAPPINGS = frozenset({"rmaps_base_mapping_policy", "rmaps_default_mapping_policy"})
+MAPPING_PARAMETERS = frozenset({"rmaps_base_mapping_policy", "rmaps_default_mapping_policy"})
 # Options of ssh(1) that change neither the host it connects to nor how that answers.
 _QUIET = re.compile(
     r"-[qvxTaCn46]+|-o\s*(?:StrictHostKeyChecking|ConnectTimeout|ConnectionAttempts|LogLevel)\S*"
@@ -18,7 +18,7 @@ _QUIET = re.compile(
 _BEGINNINGS = ("OMPI_MCA_", "PRTE_MCA_")
 
 
-def broken_by(name: str, value: str, port: int, component: str) -> str:
+def explain_broken_launch(name: str, value: str, port: int, component: str) -> str:
     """Return how a parameter, given by its name or as a variable, breaks the launch; mostly an empty text.
 
     `component` is the MPI's name for its launch over SSH: Open MPI 4 ends at `plm ssh`, Open MPI 5 at `plm
@@ -37,12 +37,17 @@ def broken_by(name: str, value: str, port: int, component: str) -> str:
     return ""
 
 
-def same_as_set(name: str, value: str) -> bool:
+def is_default_parameter(name: str, value: str) -> bool:
     """Return whether a parameter repeats what every run sets anyway, as scripts for clouds do."""
-    return variable_of(name).endswith("_no_tree_spawn") and value.lower() in ("1", "true", "yes", "on")
+    return reserved_variable_of(name).endswith("_no_tree_spawn") and value.lower() in (
+        "1",
+        "true",
+        "yes",
+        "on",
+    )
 
 
-def component_of(style: str) -> str:
+def ssh_component_of(style: str) -> str:
     """Return Open MPI's name for its launch over SSH, by the style of its launcher."""
     return "rsh" if style == "openmpi" else "ssh"
 

@@ -6,15 +6,15 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from gangplan.plan.launch import Kept
-from gangplan.plan.problems import Edit, WordProblem
-from gangplan.plan.program import program_of
+from gangplan.plan.launch import LauncherCall
+from gangplan.plan.problems import WordEdit, WordProblem
+from gangplan.plan.program import extract_program
 from gangplan.rules.commands import COMMAND_RENDEZVOUS, COMMAND_UNSET
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
 
 
-def is_from_trainer(kept: Kept, use_at: int) -> bool:
+def is_from_trainer(kept: LauncherCall, use_at: int) -> bool:
     """Return whether a script's word consists of variables that Trainer, the job or the script sets."""
     script = kept.found.script
     if script is None or use_at >= len(script.words) or not script.words[use_at].is_open:
@@ -24,7 +24,7 @@ def is_from_trainer(kept: Kept, use_at: int) -> bool:
     return bool(names) and all(name.startswith("PET_") or name in known for name in names)
 
 
-def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
+def check_rendezvous_options(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield options that set the rendezvous or a worker's number.
 
     Trainer passes both; deepspeed finds them out.
@@ -37,7 +37,7 @@ def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
     for use in reading.of("standalone"):
         if not single:
             message = f"{use.spelled} lets every worker train alone, but the run has {job.workers} workers"
-            yield WordProblem(COMMAND_RENDEZVOUS, use.at, message, "Remove it.", Edit(use.at, use.end))
+            yield WordProblem(COMMAND_RENDEZVOUS, use.at, message, "Remove it.", WordEdit(use.at, use.end))
     has_endpoint = any(use.option.name == "rdzv-endpoint" for use in reading.of("rendezvous"))
     for use in reading.of("rendezvous"):
         name, value = use.option.name, use.value
@@ -56,7 +56,7 @@ def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
             message = f"{use.spelled} {value} gives all {job.workers} workers the same number"
         else:
             message = f"{use.spelled} {value} names a host, but the run's hosts are only known when it starts"
-        edit = Edit(use.at, use.end)
+        edit = WordEdit(use.at, use.end)
         yield WordProblem(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
 
 
@@ -72,7 +72,7 @@ _ELSEWHERE = re.compile(
 _PLAIN_ROLES = frozenset({"", "port"})
 
 
-def unset_problems(kept: Kept) -> Iterator[WordProblem]:
+def check_unset_values(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield options of a launcher in a script whose value is another system's variable, empty here."""
     script = kept.found.script
     known = {variable.name for variable in kept.job.env} | set(script.sets if script else ())
@@ -83,10 +83,10 @@ def unset_problems(kept: Kept) -> Iterator[WordProblem]:
         missing = [name for name in names if _ELSEWHERE.fullmatch(name) and name not in known]
         if missing and f"{{{missing[0]}:" not in use.value:  # ${NAME:-default}
             message = f"{use.spelled} takes its value from ${missing[0]}, which nothing sets in this run"
-            yield WordProblem(COMMAND_UNSET, use.at, message, "Remove it.", Edit(use.at, use.end))
+            yield WordProblem(COMMAND_UNSET, use.at, message, "Remove it.", WordEdit(use.at, use.end))
 
 
-def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:
+def check_accelerate(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield a problem of accelerate, which ignores Trainer's variables: a script must pass them."""
     job, reading = kept.job, kept.found.reading
     if job.workers == 1:
@@ -99,20 +99,22 @@ def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:
     ):
         return
     message = f"accelerate does not know about the run's {job.workers} workers: each would train alone"
-    program = program_of(kept.found)
+    program = extract_program(kept.found)
     edit = (
-        Edit(kept.found.start.begin, len(reading.words), program) if program and not _settings(kept) else None
+        WordEdit(kept.found.start.begin, len(reading.words), program)
+        if program and not _has_other_accelerate_options(kept)
+        else None
     )
     hint = (
         "Write only the program; gangplan starts it with torchrun, whose variables accelerate's library reads."
         if edit
         else "Start it in a shell's script that hands on what Trainer tells each worker (PET_NODE_RANK and PET_MASTER_ADDR)."
     )
-    whole = () if edit else _script(kept)
+    whole = () if edit else _build_accelerate_script(kept)
     yield WordProblem(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit, whole)
 
 
-def _settings(kept: Kept) -> bool:
+def _has_other_accelerate_options(kept: LauncherCall) -> bool:
     """Return whether accelerate launch sets more than hosts and counts, which torchrun would not set."""
     plain = ("", "count", "workers", "rendezvous", "module", "no-python")
     return any(
@@ -126,7 +128,7 @@ _PLAIN = frozenset(
 )
 
 
-def _script(kept: Kept) -> tuple[str, ...]:
+def _build_accelerate_script(kept: LauncherCall) -> tuple[str, ...]:
     """Return accelerate launch in a shell script that fills in the values that Trainer gives each worker."""
     reading, job = kept.found.reading, kept.job
     own = [

@@ -9,17 +9,17 @@ _LAUNCH = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "HYDRA_", "I_MPI_HYDRA_", "PET
 _NEEDED = frozenset({"PATH", "HOME", "LD_LIBRARY_PATH", "I_MPI_PERHOST"})
 
 
-def is_reserved(name: str) -> bool:
+def is_reserved_variable(name: str) -> bool:
     """Return whether a variable belongs to the launch."""
     return name in RESERVED_ENV
 
 
-def is_needed(name: str) -> bool:
+def is_launcher_variable(name: str) -> bool:
     """Return whether a launcher needs a variable, so that removing it breaks the start."""
     return name in _NEEDED or name.startswith(_LAUNCH)
 
 
-def variable_of(parameter: str) -> str:
+def reserved_variable_of(parameter: str) -> str:
     """Return the reserved variable that sets the same MCA parameter; an empty text for other parameters."""
     for beginning in ("OMPI_MCA_", "PRTE_MCA_"):
         if beginning + parameter in RESERVED_ENV:

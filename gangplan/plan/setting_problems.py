@@ -11,23 +11,25 @@ from dataclasses import replace
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
-from gangplan.plan.environment import GPUS_SHOWN
-from gangplan.plan.launchers import FoundLauncher, peel
-from gangplan.plan.operators import Sound
-from gangplan.plan.problems import is_pasteable, listed
-from gangplan.plan.settings import Setting, settings_of
+from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE
+from gangplan.plan.launchers import FoundLauncher, strip_prefixes
+from gangplan.plan.operators import SoundnessCheck
+from gangplan.plan.problems import format_flow_list, is_pasteable
+from gangplan.plan.settings import VariableSetting, find_settings
 from gangplan.plan.traffic import POD_INTERFACE
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
 from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN, RANK_CONSTANT
 
-Judge = Callable[[Job, Setting], Problem | None]
+Judge = Callable[[Job, VariableSetting], Problem | None]
 
 
-def setting_problems(
-    job: Job, found: Sequence[FoundLauncher], is_sound: Sound | None = None
+def check_settings(
+    job: Job, found: Sequence[FoundLauncher], is_sound: SoundnessCheck | None = None
 ) -> Iterator[Problem]:
     """Yield the problems of a job's settings, each at the field that sets it."""
-    wrong = [(setting, problem) for setting in settings_of(job, found) for problem in judged(job, setting)]
+    wrong = [
+        (setting, problem) for setting in find_settings(job, found) for problem in check_setting(job, setting)
+    ]
     set_there = [setting for setting, _ in wrong if setting.path[0] == "command"]
     right = without(job.command, set_there) if set_there else ()
     is_proposed = (
@@ -35,17 +37,17 @@ def setting_problems(
     )
     for setting, problem in wrong:
         if setting.path[0] == "command" and is_proposed:
-            problem = replace(problem, help=f"Remove it. Write command: {listed(right)}.")
+            problem = replace(problem, help=f"Remove it. Write command: {format_flow_list(right)}.")
         yield problem
 
 
-def judged(job: Job, setting: Setting) -> list[Problem]:
+def check_setting(job: Job, setting: VariableSetting) -> list[Problem]:
     """Return the problems of one setting, wherever it is set."""
     found = (judge(job, setting) for names, judge in _TABLE if names.fullmatch(setting.name))
     return [problem for problem in found if problem is not None]
 
 
-def without(command: tuple[str, ...], settings: Sequence[Setting]) -> tuple[str, ...]:
+def without(command: tuple[str, ...], settings: Sequence[VariableSetting]) -> tuple[str, ...]:
     """Return a command without these settings.
 
     It is empty if no program is left, or if an option of a launcher sets one, which has a proposal of its
@@ -71,7 +73,7 @@ def without(command: tuple[str, ...], settings: Sequence[Setting]) -> tuple[str,
     kept = [word for word, old in zip(changed, command, strict=True) if word or not old]
     while len(kept) > 1 and kept[0] == "env" and "=" not in kept[1] and not kept[1].startswith("-"):
         kept = kept[1:]
-    return tuple(kept) if peel(kept).at < len(kept) else ()
+    return tuple(kept) if strip_prefixes(kept).at < len(kept) else ()
 
 
 # What remains of `export NAME=value;` without its words.
@@ -87,7 +89,7 @@ _NUMBERS = re.compile(
 )  # CIDRs, which Open MPI takes too
 
 
-def _interfaces(job: Job) -> frozenset[str] | None:
+def _list_pod_interfaces(job: Job) -> frozenset[str] | None:
     """Return the interfaces of a worker's pod; None if it uses the node's own.
 
     Further networks are net1, net2 and so on unless they are named (Multus v4, NetworkSelectionElement).
@@ -98,8 +100,10 @@ def _interfaces(job: Job) -> frozenset[str] | None:
     return frozenset({"lo", POD_INTERFACE, *attached, *job.fabric.interfaces})
 
 
-def _unknown(job: Job, setting: Setting, names: Sequence[str], what: str = "") -> Problem | None:
-    known = _interfaces(job)
+def _find_unknown_interface(
+    job: Job, setting: VariableSetting, names: Sequence[str], what: str = ""
+) -> Problem | None:
+    known = _list_pod_interfaces(job)
     missing = [] if known is None else [name for name in names if name and name not in known]
     if known is None or not missing:
         return None
@@ -110,24 +114,24 @@ def _unknown(job: Job, setting: Setting, names: Sequence[str], what: str = "") -
     return Problem(setting.path, message, "Remove it.", INTERFACE_UNKNOWN)
 
 
-def _listed(job: Job, setting: Setting) -> Problem | None:
+def _check_interface_list(job: Job, setting: VariableSetting) -> Problem | None:
     """Check a list of interfaces, or of networks by their addresses."""
     names = [name.strip() for name in setting.value.split(",")]
-    return _unknown(job, setting, [name for name in names if not _NUMBERS.fullmatch(name)])
+    return _find_unknown_interface(job, setting, [name for name in names if not _NUMBERS.fullmatch(name)])
 
 
-def _excluded(job: Job, setting: Setting) -> Problem | None:
+def _check_excluded_interfaces(job: Job, setting: VariableSetting) -> Problem | None:
     """Check that excluding these interfaces leaves at least one."""
-    known, without = _interfaces(job), {name.strip() for name in setting.value.split(",")}
+    known, without = _list_pod_interfaces(job), {name.strip() for name in setting.value.split(",")}
     if known is None or not known - {"lo"} <= without:
         return None
     message = f"{setting.called} excludes {', '.join(sorted(known - {'lo'}))}, and pods of this run have no other interface"
     return Problem(setting.path, message, "Remove it.", INTERFACE_UNKNOWN)
 
 
-def _nccl(job: Job, setting: Setting) -> Problem | None:
+def _check_nccl_interfaces(job: Job, setting: VariableSetting) -> Problem | None:
     """Check a list of name prefixes: `=` makes the names exact, `^` excludes them (NCCL 2.28)."""
-    known, value = _interfaces(job), setting.value.strip()
+    known, value = _list_pod_interfaces(job), setting.value.strip()
     if known is None or not value:
         return None
     names = [name.strip() for name in value.lstrip("^=").split(",") if name.strip()]
@@ -135,20 +139,24 @@ def _nccl(job: Job, setting: Setting) -> Problem | None:
     hit = {one for one in known for name in names if one == name or (not is_exact and one.startswith(name))}
     if value.startswith("^"):
         left = known - hit - {"lo"}
-        return None if left else _excluded(job, Setting(setting.name, ",".join(known), setting.path))
-    return None if hit else _unknown(job, setting, names)
+        return (
+            None
+            if left
+            else _check_excluded_interfaces(job, VariableSetting(setting.name, ",".join(known), setting.path))
+        )
+    return None if hit else _find_unknown_interface(job, setting, names)
 
 
-def _ucx(job: Job, setting: Setting) -> Problem | None:
+def _check_ucx_devices(job: Job, setting: VariableSetting) -> Problem | None:
     """Check a list of cards with their ports (mlx5_0:1), of interfaces, or `all`."""
     names = [name.strip() for name in setting.value.split(",")]
-    return _unknown(job, setting, [name for name in names if _CARD_NAME.fullmatch(name)])
+    return _find_unknown_interface(job, setting, [name for name in names if _CARD_NAME.fullmatch(name)])
 
 
 # GPUs
 
 
-def _shown(job: Job, setting: Setting) -> Problem | None:
+def _check_runtime_visible_gpus(job: Job, setting: VariableSetting) -> Problem | None:
     """Check which GPUs the runtime shows a container; the kubelet and the runtime decide that, not the user.
 
     A container's own value wins over that of the device plugin (Kubernetes v1.34,
@@ -157,13 +165,13 @@ def _shown(job: Job, setting: Setting) -> Problem | None:
     if not setting.is_env:
         return None  # a program that sets it does so too late to change anything
     if setting.value in ("void", "none", ""):
-        return _hidden(job, setting, 0) if job.gpus else None
+        return _build_hidden_gpus_problem(job, setting, 0) if job.gpus else None
     own = f"the {job.gpus} GPUs that it asks for" if job.gpus else "none, for it asks for none"
     message = f"{setting.called} would show each container GPUs of other runs; a {setting.pod} sees {own}"
     return Problem(setting.path, message, "Remove it.", GPUS_UNASKED)
 
 
-def _visible(job: Job, setting: Setting) -> Problem | None:
+def _check_visible_gpu_numbers(job: Job, setting: VariableSetting) -> Problem | None:
     """Check GPU numbers; the list ends at the first other entry (CUDA, ROCm: environment variables)."""
     if not job.gpus:
         return None
@@ -179,10 +187,10 @@ def _visible(job: Job, setting: Setting) -> Problem | None:
     if beyond := next((number for number in numbers if number >= job.gpus), None):
         message = f"{setting.called} names GPU {beyond}, but a {setting.pod}'s {job.gpus} GPUs are numbered 0 to {job.gpus - 1}"
         return Problem(setting.path, message, "Remove it.", GPUS_HIDDEN)
-    return _hidden(job, setting, seen) if seen < job.gpus else None
+    return _build_hidden_gpus_problem(job, setting, seen) if seen < job.gpus else None
 
 
-def _hidden(job: Job, setting: Setting, seen: int) -> Problem:
+def _build_hidden_gpus_problem(job: Job, setting: VariableSetting, seen: int) -> Problem:
     whose = "ranks" if setting.pod == "worker" else "processes"
     message = f"{setting.called} leaves its {whose} {seen or 'none'} of the {setting.pod}'s {job.gpus} GPUs"
     return Problem(setting.path, message, "Remove it.", GPUS_HIDDEN)
@@ -193,9 +201,13 @@ def _hidden(job: Job, setting: Setting, seen: int) -> Problem:
 _HERE = ("localhost", "127.0.0.1", "0.0.0.0", "::1")
 
 
-def _rank(job: Job, setting: Setting) -> Problem | None:
+def _check_rank_number(job: Job, setting: VariableSetting) -> Problem | None:
     """Check a number that differs by rank; one that no rank can have is something else, such as LoRA's."""
-    if job.ranks == 1 or not _reaches_ranks(job, setting) or not re.fullmatch(r"\d{1,9}", setting.value):
+    if (
+        job.ranks == 1
+        or not _is_setting_seen_by_ranks(job, setting)
+        or not re.fullmatch(r"\d{1,9}", setting.value)
+    ):
         return None
     if int(setting.value) >= job.ranks:
         return None
@@ -203,9 +215,9 @@ def _rank(job: Job, setting: Setting) -> Problem | None:
     return Problem(setting.path, message, "Remove it.", RANK_CONSTANT)
 
 
-def _size(job: Job, setting: Setting) -> Problem | None:
+def _check_world_size(job: Job, setting: VariableSetting) -> Problem | None:
     """Check that the number of ranks is the planned one."""
-    if setting.value == str(job.ranks) or job.ranks == 1 or not _reaches_ranks(job, setting):
+    if setting.value == str(job.ranks) or job.ranks == 1 or not _is_setting_seen_by_ranks(job, setting):
         return None
     if not re.fullmatch(r"\d+", setting.value):
         return None
@@ -213,12 +225,12 @@ def _size(job: Job, setting: Setting) -> Problem | None:
     return Problem(setting.path, message, "Remove it.", RANK_CONSTANT)
 
 
-def _local(job: Job, setting: Setting) -> Problem | None:
+def _check_local_rank(job: Job, setting: VariableSetting) -> Problem | None:
     """Check the number of a rank among those of its worker."""
-    return _rank(job, setting) if job.slots > 1 else None
+    return _check_rank_number(job, setting) if job.slots > 1 else None
 
 
-def _address(job: Job, setting: Setting) -> Problem | None:
+def _check_master_address(job: Job, setting: VariableSetting) -> Problem | None:
     """Check that the first rank's address is not each worker's own host."""
     if job.workers == 1 or setting.value not in _HERE or not (setting.in_rank or setting.path[0] == "env"):
         return None
@@ -227,25 +239,34 @@ def _address(job: Job, setting: Setting) -> Problem | None:
     return Problem(setting.path, message, help, COMMAND_RENDEZVOUS)
 
 
-def _reaches_ranks(job: Job, setting: Setting) -> bool:
+def _is_setting_seen_by_ranks(job: Job, setting: VariableSetting) -> bool:
     """Return whether ranks see a setting; torchrun's own numbers of ranks override those of env."""
     return setting.in_rank or (job.image.framework != "torch" and setting.path[0] in ("env", "mpi"))
 
 
 _TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
-    (re.compile("NCCL_SOCKET_IFNAME|RCCL_SOCKET_IFNAME"), _nccl),
-    (re.compile(r"(?:GLOO|TP)_SOCKET_IFNAME|HOROVOD_GLOO_IFACE|(?:I_MPI_)?HYDRA_IFACE"), _listed),
-    (re.compile(r"FI_(?:TCP|SOCKETS|UDP)_IFACE"), _listed),
-    (re.compile(r"(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_include"), _listed),
-    (re.compile(r"(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_exclude"), _excluded),
-    (re.compile("UCX_NET_DEVICES"), _ucx),
-    (re.compile(GPUS_SHOWN), _shown),
+    (re.compile("NCCL_SOCKET_IFNAME|RCCL_SOCKET_IFNAME"), _check_nccl_interfaces),
+    (
+        re.compile(r"(?:GLOO|TP)_SOCKET_IFNAME|HOROVOD_GLOO_IFACE|(?:I_MPI_)?HYDRA_IFACE"),
+        _check_interface_list,
+    ),
+    (re.compile(r"FI_(?:TCP|SOCKETS|UDP)_IFACE"), _check_interface_list),
+    (
+        re.compile(r"(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_include"),
+        _check_interface_list,
+    ),
+    (
+        re.compile(r"(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_exclude"),
+        _check_excluded_interfaces,
+    ),
+    (re.compile("UCX_NET_DEVICES"), _check_ucx_devices),
+    (re.compile(VISIBLE_GPUS_VARIABLE), _check_runtime_visible_gpus),
     (
         re.compile("CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"),
-        _visible,
+        _check_visible_gpu_numbers,
     ),
-    (re.compile("RANK"), _rank),
-    (re.compile("LOCAL_RANK"), _local),
-    (re.compile("MASTER_ADDR"), _address),
-    (re.compile("WORLD_SIZE"), _size),
+    (re.compile("RANK"), _check_rank_number),
+    (re.compile("LOCAL_RANK"), _check_local_rank),
+    (re.compile("MASTER_ADDR"), _check_master_address),
+    (re.compile("WORLD_SIZE"), _check_world_size),
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gangplan.findings import FieldPath
 from gangplan.model.job import Job
-from gangplan.plan.flags import flags_of
-from gangplan.plan.launchers import FoundLauncher, LauncherReading, script_in
-from gangplan.plan.launchers.prefixes import ASSIGNMENT, peel
-from gangplan.plan.problems import Path
+from gangplan.plan.flags import read_mpi_flags
+from gangplan.plan.launchers import FoundLauncher, LauncherReading, read_script_commands
+from gangplan.plan.launchers.prefixes import ASSIGNMENT_PATTERN, strip_prefixes
 from gangplan.records import dataclass
 
 # Shell words that only start what follows them.
@@ -19,7 +19,7 @@ _KEEPING = frozenset({"export", "declare", "typeset", "readonly"})
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class VariableSetting:
     """A variable with a value that is known before the run, and the spec field that sets it.
 
     `in_rank` marks one that a script of the user's sets, which a launcher around it cannot undo. `spelled` is
@@ -29,7 +29,7 @@ class Setting:
 
     name: str
     value: str
-    path: Path
+    path: FieldPath
     in_rank: bool = False
     spelled: str = ""
     word: tuple[int, int] | None = None
@@ -46,23 +46,23 @@ class Setting:
         return self.spelled or self.name
 
 
-def settings_of(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Setting]:
+def find_settings(job: Job, found: Sequence[FoundLauncher]) -> Iterator[VariableSetting]:
     """Yield all settings that a job makes itself, in the order of the fields."""
     for variable in job.env:
         if variable.is_plain:
-            yield Setting(variable.name, variable.value, ("env", variable.name))
+            yield VariableSetting(variable.name, variable.value, ("env", variable.name))
     if job.uses_mpi and not found:
-        yield from _options(flags_of(job), ("mpi", "flags"), -1)
+        yield from _find_option_settings(read_mpi_flags(job), ("mpi", "flags"), -1)
     for launch in found:
         if launch.script is None:
-            yield from _options(launch.reading, ("command",), 0)
+            yield from _find_option_settings(launch.reading, ("command",), 0)
         else:
-            for one in _options(launch.reading, (), 0):
+            for one in _find_option_settings(launch.reading, (), 0):
                 yield replace(one, path=("command", launch.script.at))
-    yield from _in_command(job.command, bool(found))
+    yield from _find_command_settings(job.command, bool(found))
 
 
-def _options(reading: LauncherReading, at: Path, shift: int) -> Iterator[Setting]:
+def _find_option_settings(reading: LauncherReading, at: FieldPath, shift: int) -> Iterator[VariableSetting]:
     """Yield the variables and parameters in a launcher's options; parameters get their names as variables."""
     for use in reading.of("env", "parameter"):
         name, value = use.value, " ".join(use.values[1:])
@@ -70,28 +70,28 @@ def _options(reading: LauncherReading, at: Path, shift: int) -> Iterator[Setting
         if use.option.role == "parameter":
             prefix = "PRTE_MCA_" if use.option.name == "prtemca" else "OMPI_MCA_"
             if len(use.values) > 1:
-                yield Setting(prefix + name, value, path, spelled=name)
+                yield VariableSetting(prefix + name, value, path, spelled=name)
         elif "=" in name:
-            yield Setting(*_parted(name), path)
+            yield VariableSetting(*_split_assignment(name), path)
         elif len(use.values) > 1:
-            yield Setting(name, value, path)
+            yield VariableSetting(name, value, path)
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _split_assignment(text: str) -> tuple[str, str]:
     name, _, value = text.partition("=")
     return name, value
 
 
-def _in_command(words: Sequence[str], has_launcher: bool) -> Iterator[Setting]:
+def _find_command_settings(words: Sequence[str], has_launcher: bool) -> Iterator[VariableSetting]:
     """Yield the variables set before a program as `env NAME=value`, and those that a script sets.
 
     If gangplan starts the launcher, each rank reads them; if the user does, the launcher reads them.
     """
-    peeled = peel(words)
+    peeled = strip_prefixes(words)
     for name, value in peeled.sets:
         index = next((place for place, word in enumerate(words) if word == f"{name}={value}"), 0)
-        yield Setting(name, value, ("command", index), not has_launcher)
-    at, found = script_in(words)
+        yield VariableSetting(name, value, ("command", index), not has_launcher)
+    at, found = read_script_commands(words)
     for command in found:
         texts = command.texts
         assigned = list(command.sets)
@@ -99,10 +99,12 @@ def _in_command(words: Sequence[str], has_launcher: bool) -> Iterator[Setting]:
             assigned += command.words[1:]
         elif texts:
             start = 1 if texts[0] in _PASSING else 0
-            end = start + peel(texts[start:]).at
-            assigned += [one for one in command.words[start:end] if ASSIGNMENT.fullmatch(one.text)]
+            end = start + strip_prefixes(texts[start:]).at
+            assigned += [one for one in command.words[start:end] if ASSIGNMENT_PATTERN.fullmatch(one.text)]
         for word in assigned:
-            found_there = ASSIGNMENT.fullmatch(word.text)
+            found_there = ASSIGNMENT_PATTERN.fullmatch(word.text)
             if found_there is not None and not word.is_open:
                 place = word.begin, word.end
-                yield Setting(found_there[1], found_there[2], ("command", at), not has_launcher, word=place)
+                yield VariableSetting(
+                    found_there[1], found_there[2], ("command", at), not has_launcher, word=place
+                )

@@ -10,12 +10,12 @@ from gangplan.spec.waiver_files import WaiverFile
 from gangplan.workspace import ClusterFile, Spec, TeamFile, Workspace
 
 
-def _nothing() -> None:
+def _unpickle_no_sources() -> None:
     """Return None: what sources become when they are unpickled in another process."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class RunSources:
     """The files that a job was resolved from, for as long as it stays in its process.
 
     Documents are large compared with the jobs made from them, so a pickled run has none.
@@ -28,12 +28,12 @@ class Sources:
     waivers: tuple[WaiverFile, ...] = ()
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        return _nothing, ()
+        return _unpickle_no_sources, ()
 
 
-def sources_of(workspace: Workspace, spec: Spec, cluster: str) -> Sources | None:
+def collect_run_sources(workspace: Workspace, spec: Spec, cluster: str) -> RunSources | None:
     """Return the files that a spec's run on a cluster comes from; None if one is missing."""
     catalog, team = workspace.catalog_document, workspace.teams.get(spec.source.team)
     if catalog is None or team is None:
         return None
-    return Sources(spec, team, workspace.clusters[cluster], catalog, tuple(workspace.waivers))
+    return RunSources(spec, team, workspace.clusters[cluster], catalog, tuple(workspace.waivers))

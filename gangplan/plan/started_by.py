@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
-from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import base
-from gangplan.plan.launchers.prefixes import BECOMES, CONTAINERS, ELSEWHERE, SEES_ONE_HOST, peel
-from gangplan.plan.problems import Edit, WordProblem
+from gangplan.plan.launch import LauncherCall
+from gangplan.plan.launchers import program_name_of
+from gangplan.plan.launchers.prefixes import (
+    CONTAINER_PROGRAMS,
+    ONE_HOST_PROFILERS,
+    REMOTE_SHELLS,
+    USER_CHANGING_PROGRAMS,
+    strip_prefixes,
+)
+from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_HOSTS, COMMAND_PREFIX, COMMAND_UNREADABLE
 
 _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernprof", "viztracer"})
@@ -20,15 +26,15 @@ _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernpro
 _BY_DAEMON = frozenset({"docker", "podman", "nerdctl"})
 
 
-def elsewhere_problems(job: Job) -> Iterator[Problem]:
+def check_outer_program(job: Job) -> Iterator[Problem]:
     """Yield a problem of a program that would run on another host, or in a container that cannot start."""
-    at = peel(job.command).at
-    name = base(job.command[at]) if at < len(job.command) else ""
+    at = strip_prefixes(job.command).at
+    name = program_name_of(job.command[at]) if at < len(job.command) else ""
     if name in _BY_DAEMON:
         message = f"{name} needs a daemon, or rights, that no container of a run has"
         help = "Use its image as the run's image, and write only the program."
         yield Problem(("command", at), message, help, COMMAND_PREFIX)
-    elif name in ELSEWHERE:
+    elif name in REMOTE_SHELLS:
         message = (
             f"{name} names a host to start the program on, but the run's hosts are only known when it starts"
         )
@@ -40,14 +46,15 @@ def elsewhere_problems(job: Job) -> Iterator[Problem]:
         )
 
 
-def _is_outer(kept: Kept, name: str) -> bool:
+def _is_outer(kept: LauncherCall, name: str) -> bool:
     """Return whether the command itself starts with this program, which then has a finding of its own."""
     return any(
-        base(word) == name for word in kept.job.command[: kept.found.script.at if kept.found.script else 0]
+        program_name_of(word) == name
+        for word in kept.job.command[: kept.found.script.at if kept.found.script else 0]
     )
 
 
-def through_problems(kept: Kept) -> Iterator[WordProblem]:
+def check_starting_programs(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of a launcher that other programs start."""
     found, name = kept.found, kept.name
     at = found.peeled.at if found.script is None else 0
@@ -59,10 +66,10 @@ def through_problems(kept: Kept) -> Iterator[WordProblem]:
             message = f"what {first.text} starts is only known when the script runs"
             yield WordProblem(COMMAND_UNREADABLE, at, message, "Write the launcher itself, such as mpirun.")
     for one in found.through:
-        if one in BECOMES and found.script is not None and not _is_outer(kept, one):
+        if one in USER_CHANGING_PROGRAMS and found.script is not None and not _is_outer(kept, one):
             message = f"{one} changes the user, which no container of a run may do: {name} would not start"
             yield WordProblem(COMMAND_PREFIX, at, message, f"Start {name} without {one}.")
-        elif one in CONTAINERS:
+        elif one in CONTAINER_PROGRAMS:
             message = (
                 f"{one} would start {name} in a container inside the run's, without its hosts and its SSH"
             )
@@ -72,19 +79,19 @@ def through_problems(kept: Kept) -> Iterator[WordProblem]:
                 message,
                 f"Use that image as the run's image, and start {name} without {one}.",
             )
-        elif one in ELSEWHERE:
+        elif one in REMOTE_SHELLS:
             message = (
                 f"{one} names a host to start {name} on, but the run's hosts are only known when it starts"
             )
-            edit = Edit(found.peeled.at, found.start.begin) if found.script is None else None
+            edit = WordEdit(found.peeled.at, found.start.begin) if found.script is None else None
             yield WordProblem(COMMAND_HOSTS, at, message, f"Start {name} without {one}.", edit)
-        elif one in SEES_ONE_HOST and kept.job.uses_mpi and kept.job.workers > 1:
+        elif one in ONE_HOST_PROFILERS and kept.job.uses_mpi and kept.job.workers > 1:
             message = (
                 f"{one} starts {name}, so it sees {name} and the ranks beside it, but none on other workers"
             )
             hint = f"To see the ranks, put {one} after the options of {name}, before the program."
             yield WordProblem(COMMAND_BEHIND, at, message, hint)
-        elif one == found.guessed and one not in _PLAIN and one not in BECOMES:
+        elif one == found.guessed and one not in _PLAIN and one not in USER_CHANGING_PROGRAMS:
             message = f"gangplan does not know {one}; it assumes that {one} starts {name} once, with the words after it"
             hint = f"Start {name} itself if {one} is not needed."
             yield WordProblem(COMMAND_BEHIND, at, message, hint)

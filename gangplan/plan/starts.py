@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.model.frameworks import ONE_RANK
-from gangplan.plan.flags import family_of
-from gangplan.plan.launch import Kept
-from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
-from gangplan.plan.launchers.foreign import OF_TORCH
-from gangplan.plan.problems import Edit, WordProblem
-from gangplan.plan.program import program_of
-from gangplan.plan.reach import broken_by, component_of
-from gangplan.plan.rendezvous import accelerate_problems, rendezvous_problems, unset_problems
-from gangplan.plan.reserved import is_needed, is_reserved
-from gangplan.plan.started_by import through_problems
+from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
+from gangplan.plan.flags import mpi_family_of
+from gangplan.plan.launch import LauncherCall
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
+from gangplan.plan.launchers.foreign import TORCH_STARTERS
+from gangplan.plan.problems import WordEdit, WordProblem
+from gangplan.plan.program import extract_program
+from gangplan.plan.reach import explain_broken_launch, ssh_component_of
+from gangplan.plan.rendezvous import check_accelerate, check_rendezvous_options, check_unset_values
+from gangplan.plan.reserved import is_launcher_variable, is_reserved_variable
+from gangplan.plan.started_by import check_starting_programs
 from gangplan.plan.words import split_word
 from gangplan.rules.commands import (
     COMMAND_DETACHED,
@@ -29,65 +29,67 @@ from gangplan.rules.specs import COMMAND_NESTED
 _QUEUES = {"sbatch": ("Slurm", "slurm"), "qsub": ("PBS", "pbs"), "bsub": ("LSF", "")}
 
 
-def start_problems(kept: Kept) -> Iterator[WordProblem]:
+def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield the problems of a launcher apart from those of its options."""
-    wrong = list(_image(kept))
+    wrong = list(_find_image_launcher_problem(kept))
     if wrong:
         yield from wrong
         return
-    yield from through_problems(kept)
-    yield from _elastic(kept)
-    yield from _nested(kept)
-    yield from _before(kept)
-    yield from _one_word(kept)
+    yield from check_starting_programs(kept)
+    yield from _find_elastic_launch_problem(kept)
+    yield from _find_nested_launch_problem(kept)
+    yield from _find_launcher_prefix_problems(kept)
+    yield from _find_unsplit_programs(kept)
     if kept.found.start.launcher.kind in ("torch", "deepspeed"):
-        yield from rendezvous_problems(kept)
+        yield from check_rendezvous_options(kept)
     if kept.found.start.launcher.kind == "accelerate":
-        yield from accelerate_problems(kept)
-    yield from unset_problems(kept)
+        yield from check_accelerate(kept)
+    yield from check_unset_values(kept)
 
 
-def _elastic(kept: Kept) -> Iterator[WordProblem]:
+def _find_elastic_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield a problem of a launcher in an elastic run, for which gangplan must start torchrun itself."""
     if kept.job.elastic is None:
         return
     from gangplan.rules.elastic import ELASTIC_UNUSABLE  # few runs are elastic
 
-    program, start = program_of(kept.found), kept.found.start
-    edit = Edit(start.begin, len(kept.found.reading.words), program) if program else None
+    program, start = extract_program(kept.found), kept.found.start
+    edit = WordEdit(start.begin, len(kept.found.reading.words), program) if program else None
     message = f"{start.name} of the command does not know that the run is elastic"
     hint = "Write only the program; gangplan starts it with torchrun."
     yield WordProblem(ELASTIC_UNUSABLE, start.begin, message, hint, edit)
 
 
-def _image(kept: Kept) -> Iterator[WordProblem]:
+def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield a problem of a launcher that the image lacks, or that starts ranks in another way."""
     job, start = kept.job, kept.found.start
     kind, is_torch = start.launcher.kind, kept.job.image.framework == "torch"
     by_mpi = job.uses_mpi
-    if kind == "mpi" and by_mpi and family_of(job) in start.families:
+    if kind == "mpi" and by_mpi and mpi_family_of(job) in start.families:
         return
     if kind in ("horovod", "deepspeed") and by_mpi:
         return
     if kind in ("torch", "accelerate") and is_torch:
         return
-    program = program_of(kept.found)
-    edit = Edit(start.begin, len(kept.found.reading.words), program) if program else None
+    program = extract_program(kept.found)
+    edit = WordEdit(start.begin, len(kept.found.reading.words), program) if program else None
     at = start.begin
     if kind == "mpi" and by_mpi:
         mpi = job.image.mpi
         has = f"{mpi.family} {mpi.version}" if mpi else "no MPI"
         mine = "mpiexec" if mpi and mpi.family != "OpenMPI" else "mpirun"
         message = f"{start.name} is not a program of {has}, which the image contains"
-        yield WordProblem(COMMAND_LAUNCHER, at, message, f"Write {mine}.", Edit(at, start.at + 1, (mine,)))
+        yield WordProblem(
+            COMMAND_LAUNCHER, at, message, f"Write {mine}.", WordEdit(at, start.at + 1, (mine,))
+        )
         return
     framework = job.image.framework
     if start.name in _QUEUES:
-        yield _queued(kept, edit)
+        yield _build_batch_script_problem(kept, edit)
         return
-    if framework in ONE_RANK:
+    if framework in ONE_RANK_FRAMEWORKS:
         message = f"image '{job.image.name}' (framework {framework}) starts the command once on every worker, and {start.name} would start ranks of its own there"
-    elif start.name in OF_TORCH and is_torch:
+    elif start.name in TORCH_STARTERS and is_torch:
         message = f"{start.name} starts the ranks of torch itself, so each of the {job.ranks} ranks would start them all again"
     elif kind == "foreign":
         message = (
@@ -106,7 +108,7 @@ def _image(kept: Kept) -> Iterator[WordProblem]:
     )
 
 
-def _queued(kept: Kept, edit: Edit | None) -> WordProblem:
+def _build_batch_script_problem(kept: LauncherCall, edit: WordEdit | None) -> WordProblem:
     """Return the problem of a command that hands a batch script to a scheduler.
 
     The script is not a program for a rank: it has the options of a job at its head, and starts the ranks
@@ -125,57 +127,63 @@ def _queued(kept: Kept, edit: Edit | None) -> WordProblem:
     return WordProblem(COMMAND_LAUNCHER, start.begin, message, help)
 
 
-def _nested(kept: Kept) -> Iterator[WordProblem]:
+def _find_nested_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield a problem of a launcher that starts another one."""
     for begin, end in kept.found.reading.programs:
         words = kept.found.reading.words[begin:end]
         try:
-            inner = find(words, family_of(kept.job))
+            inner = find_launchers(words, mpi_family_of(kept.job))
         except UnreadableError:
             continue
         for one in inner:
             message = f"{kept.name} starts {one.start.name} on every rank: each of the {kept.job.ranks} would start all ranks again"
-            edit: Edit | None = None
-            if one.script is None and one.start.launcher.kind != "foreign" and (program := program_of(one)):
-                edit = Edit(begin + one.start.begin, end, program)
+            edit: WordEdit | None = None
+            if (
+                one.script is None
+                and one.start.launcher.kind != "foreign"
+                and (program := extract_program(one))
+            ):
+                edit = WordEdit(begin + one.start.begin, end, program)
             yield WordProblem(COMMAND_NESTED, begin, message, "Remove one of the two launchers.", edit)
             return
 
 
-def _one_word(kept: Kept) -> Iterator[WordProblem]:
+def _find_unsplit_programs(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of programs written as one word with their arguments."""
     for begin, _ in kept.found.reading.programs:
         if split := split_word(kept.found.reading.words[begin]):
             message = f"'{kept.found.reading.words[begin]}' is one word with spaces: {kept.name} would look for a file of that name"
             yield WordProblem(
-                COMMAND_ONE_WORD, begin, message, "Split it.", Edit(begin, begin + 1, tuple(split))
+                COMMAND_ONE_WORD, begin, message, "Split it.", WordEdit(begin, begin + 1, tuple(split))
             )
 
 
-def _before(kept: Kept) -> Iterator[WordProblem]:
+def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of prefixes and variables before a launcher that remove or override what it needs."""
     found, name, peeled = kept.found, kept.name, kept.found.peeled
     if peeled.clears >= 0:
         message = f"env {found.reading.words[peeled.clears]} clears the environment in which {name} finds the run's hosts"
-        edit = Edit(peeled.clears, peeled.clears + 1)
+        edit = WordEdit(peeled.clears, peeled.clears + 1)
         yield WordProblem(COMMAND_RESERVED, peeled.clears, message, "Remove it.", edit)
     for variable in peeled.unset:
-        if is_needed(variable):
+        if is_launcher_variable(variable):
             yield WordProblem(COMMAND_RESERVED, 0, f"{variable} is unset, but {name} needs it", "Keep it.")
     given: dict[str, str | None] = {**(found.script.sets if found.script else {}), **dict(peeled.sets)}
-    way = component_of(found.start.launcher.style)
+    way = ssh_component_of(found.start.launcher.style)
     for variable in sorted(given):
-        what = broken_by(variable, given[variable] or "", kept.job.image.ssh.port, way)
+        what = explain_broken_launch(variable, given[variable] or "", kept.job.image.ssh.port, way)
         if what and given[variable] and variable.startswith(("OMPI_MCA_", "PRTE_MCA_")):
             yield WordProblem(
-                COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _unassign(found, variable)
+                COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _build_unassign_edit(found, variable)
             )
-        if is_reserved(variable):
+        if is_reserved_variable(variable):
             message = f"{variable} is set before {name}; gangplan sets it for every run, and a value of your own would break the launch"
-            yield WordProblem(COMMAND_RESERVED, 0, message, "Remove it.", _unassign(found, variable))
+            yield WordProblem(
+                COMMAND_RESERVED, 0, message, "Remove it.", _build_unassign_edit(found, variable)
+            )
     if peeled.forks >= 0:
         message = f"setsid may exit before {name} does, which ends the run"
-        edit = Edit(peeled.forks + 1, peeled.forks + 1, ("--wait",))
+        edit = WordEdit(peeled.forks + 1, peeled.forks + 1, ("--wait",))
         yield WordProblem(COMMAND_DETACHED, peeled.forks, message, "Make it wait.", edit)
     if found.script is not None and not found.script.is_direct and start_takes_options(kept):
         message = f"{name} is in a script inside another script, where gangplan cannot give it what it needs"
@@ -187,14 +195,14 @@ def _before(kept: Kept) -> Iterator[WordProblem]:
         )
 
 
-def _unassign(found: FoundLauncher, variable: str) -> Edit | None:
+def _build_unassign_edit(found: FoundLauncher, variable: str) -> WordEdit | None:
     """Return an edit that removes NAME=VALUE from the words before a launcher."""
     before = found.reading.words[: found.start.begin]
     places = (index for index, word in enumerate(before) if word.startswith(f"{variable}="))
-    return next((Edit(index, index + 1) for index in places), None)
+    return next((WordEdit(index, index + 1) for index in places), None)
 
 
-def start_takes_options(kept: Kept) -> bool:
+def start_takes_options(kept: LauncherCall) -> bool:
     """Return whether gangplan adds options to a launcher that the user starts."""
     kind, style = kept.found.start.launcher.kind, kept.found.start.launcher.style
     return kind in ("horovod", "deepspeed") or (kind == "mpi" and style != "hydra")

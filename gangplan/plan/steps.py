@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.model.job import Role
+from gangplan.model.job import ResolvedRole
 from gangplan.template import render_script
 
 
-def step_argv(step: Role) -> tuple[str, ...]:
+def build_step_argv(step: ResolvedRole) -> tuple[str, ...]:
     """Return the words that a step's pod runs.
 
     Each kind of source has its program, for the image's Python.

@@ -18,27 +18,27 @@ POD_INTERFACE = "eth0"
 _CARRIED = ("OMPI_MCA_", "PRTE_MCA_")
 
 # Origins that decide how ranks are started, and so whether a variable is set at all.
-STARTED = (ValueOrigin("job", ("framework",)).aside(), ValueOrigin("job", ("mpi",)).aside())
+START_ORIGINS = (ValueOrigin("job", ("framework",)).aside(), ValueOrigin("job", ("mpi",)).aside())
 _GPUS = ValueOrigin("job", ("gpus",)).aside()
 _TCP = (
     ValueOrigin("", because="network.transport in the spec keeps traffic on TCP"),
     ValueOrigin("spec", ("network", "transport")).aside(),
-    *STARTED,
+    *START_ORIGINS,
     _GPUS,
 )
 
 
-def traffic_env(job: Job) -> list[EnvVar]:
+def build_traffic_env(job: Job) -> list[EnvVar]:
     """Return the variables of the transport and the fabric, each with its origins."""
-    return [*_transport(job), *_fabric(job)]
+    return [*_build_tcp_transport_env(job), *_build_fabric_env(job)]
 
 
-def to_carry(job: Job) -> tuple[str, ...]:
+def list_exported_variables(job: Job) -> tuple[str, ...]:
     """Return the names of those variables that Open MPI passes to the ranks only with -x."""
-    return tuple(one.name for one in traffic_env(job) if not one.name.startswith(_CARRIED))
+    return tuple(one.name for one in build_traffic_env(job) if not one.name.startswith(_CARRIED))
 
 
-def _transport(job: Job) -> list[EnvVar]:
+def _build_tcp_transport_env(job: Job) -> list[EnvVar]:
     """Return variables that keep traffic on TCP (in shared memory inside a worker), if the spec asks for it.
 
     Open MPI calls its shared memory `vader` in 4 and `sm` in 5.
@@ -58,12 +58,12 @@ def _transport(job: Job) -> list[EnvVar]:
     return [*family, *nccl]
 
 
-def _fabric(job: Job) -> list[EnvVar]:
+def _build_fabric_env(job: Job) -> list[EnvVar]:
     """Return the variables of the pool's fabric, and those that keep other traffic off it."""
-    return [*_nccl(job), *_ucx(job), *_open_mpi(job), *_hydra(job)]
+    return [*_build_nccl_env(job), *_build_ucx_env(job), *_open_mpi(job), *_build_libfabric_env(job)]
 
 
-def _nccl(job: Job) -> Iterator[EnvVar]:
+def _build_nccl_env(job: Job) -> Iterator[EnvVar]:
     """Yield the cards and interfaces for NCCL's sockets, exact by `=` (NCCL 2.28, environment variables).
 
     By default, NCCL takes an interface named ib*, and otherwise the first one; only the pod's own is certain
@@ -72,16 +72,18 @@ def _nccl(job: Job) -> Iterator[EnvVar]:
     if not job.gpus:
         return
     if job.fabric.hcas:
-        yield _said("NCCL_IB_HCA", "=" + ",".join(job.fabric.hcas), _shown("hcas"))
-    if names := _interfaces(job):
-        yield _said("NCCL_SOCKET_IFNAME", f"={names}", _of_sockets(job))
+        yield _build_fabric_variable(
+            "NCCL_IB_HCA", "=" + ",".join(job.fabric.hcas), _build_rdma_field_origin("hcas")
+        )
+    if names := _format_socket_interfaces(job):
+        yield _build_fabric_variable("NCCL_SOCKET_IFNAME", f"={names}", _build_socket_origins(job))
 
 
-def _ucx(job: Job) -> Iterator[EnvVar]:
+def _build_ucx_env(job: Job) -> Iterator[EnvVar]:
     """Yield the cards for UCX, which needs ports (UCX 1.19 only warns about a device that a pod lacks)."""
     if job.image.mpi is not None and job.fabric.hcas:
         cards = [card if ":" in card else f"{card}:1" for card in job.fabric.hcas]
-        yield _said("UCX_NET_DEVICES", ",".join(cards), _shown("hcas"))
+        yield _build_fabric_variable("UCX_NET_DEVICES", ",".join(cards), _build_rdma_field_origin("hcas"))
 
 
 def _open_mpi(job: Job) -> Iterator[EnvVar]:
@@ -91,7 +93,7 @@ def _open_mpi(job: Job) -> Iterator[EnvVar]:
     By default, both try every interface of a pod, including those that its peer cannot reach: Open MPI 4.1.8
     then hangs, 5.0.11 gives up.
     """
-    names = _interfaces(job)
+    names = _format_socket_interfaces(job)
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI" or not names:
         return
     # PRRTE 3 has its own name for that of the daemons (prte_if_include, Open MPI 5.0.11).
@@ -99,57 +101,61 @@ def _open_mpi(job: Job) -> Iterator[EnvVar]:
     why = ValueOrigin("", because="daemons stay on the network that the launcher is on, too")
     of_daemons = (why, ValueOrigin("rails", ("interface",)).aside())
     for name, value, origins in (
-        ("OMPI_MCA_btl_tcp_if", names, _of_sockets(job)),
+        ("OMPI_MCA_btl_tcp_if", names, _build_socket_origins(job)),
         (daemons, POD_INTERFACE, of_daemons),
     ):
-        if not _excludes(job, name):
-            yield _said(f"{name}_include", value, origins)
+        if not _has_excluded_interfaces(job, name):
+            yield _build_fabric_variable(f"{name}_include", value, origins)
 
 
-def _excludes(job: Job, name: str) -> bool:
+def _has_excluded_interfaces(job: Job, name: str) -> bool:
     """Return whether the user excludes interfaces; Open MPI ends a run in which both lists are set."""
     option = f"{name.partition('_MCA_')[2]}_exclude"
     words = (*job.mpi_flags, *job.command, *(variable.name for variable in job.env))
     return any(option in word for word in words)
 
 
-def _hydra(job: Job) -> Iterator[EnvVar]:
+def _build_libfabric_env(job: Job) -> Iterator[EnvVar]:
     """Yield the interface for libfabric's TCP provider, which takes one (fi_tcp(7)).
 
     By default, ranks of Intel MPI 2021.18 without a fabric hang if a pod has an interface that leads nowhere.
     Daemons always get theirs (HYDRA_IFACE, I_MPI_HYDRA_IFACE).
     """
-    if job.image.mpi is not None and job.image.mpi.family != "OpenMPI" and (names := _interfaces(job)):
-        yield _said("FI_TCP_IFACE", names.partition(",")[0], _of_sockets(job))
+    if (
+        job.image.mpi is not None
+        and job.image.mpi.family != "OpenMPI"
+        and (names := _format_socket_interfaces(job))
+    ):
+        yield _build_fabric_variable("FI_TCP_IFACE", names.partition(",")[0], _build_socket_origins(job))
 
 
-def _interfaces(job: Job) -> str:
+def _format_socket_interfaces(job: Job) -> str:
     """Return the interfaces for sockets: the fabric's; otherwise the pod's own, if it has more than one."""
     if job.fabric.interfaces:
         return ",".join(job.fabric.interfaces)
     return POD_INTERFACE if job.fabric.networks else ""
 
 
-def _shown(field: str) -> Origins:
+def _build_rdma_field_origin(field: str) -> Origins:
     """Return the origin of a field of the RDMA devices of the workers' pool."""
     return (ValueOrigin("rails", (field,)),)
 
 
-def _of_sockets(job: Job) -> Origins:
+def _build_socket_origins(job: Job) -> Origins:
     if job.fabric.interfaces:
-        return _shown("interface")
+        return _build_rdma_field_origin("interface")
     why = "sockets stay on the pod's own network unless the pool names an interface"
-    return ValueOrigin("", because=why), *(one.aside() for one in _shown("interface"))
+    return ValueOrigin("", because=why), *(one.aside() for one in _build_rdma_field_origin("interface"))
 
 
-def _said(name: str, value: str, origins: Origins) -> EnvVar:
+def _build_fabric_variable(name: str, value: str, origins: Origins) -> EnvVar:
     """Return a variable of the fabric, with the origins that decide whether it is set."""
     around = (
         ValueOrigin("rails", ("network",)),
         ValueOrigin("spec", ("env", name), f"env in the spec could set {name}"),
         ValueOrigin("spec", ("mpi", "flags")),
         _GPUS,
-        *STARTED,
+        *START_ORIGINS,
         ValueOrigin("job", ("worker_pool",)),
     )
     return EnvVar(name, value, origins=(*origins, *(one.aside() for one in around)))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from gangplan.findings import Finding, Location
+from gangplan.findings import FieldPath, Finding, Location
 from gangplan.model.job import EnvVar, Job
-from gangplan.model.pods import origin_of
-from gangplan.plan.command import Final, final_command
-from gangplan.plan.environment import launcher_env, worker_env
-from gangplan.plan.layout import Layout, layout_of
-from gangplan.plan.names import DATED, HASH_LENGTH, PLACEHOLDER, name_budget
-from gangplan.plan.problems import Path
-from gangplan.plan.sources import Sources
+from gangplan.model.pods import build_origin_key
+from gangplan.plan.command import FinalCommand, build_final_command
+from gangplan.plan.environment import build_launcher_env, build_worker_env
+from gangplan.plan.layout import RunLayout, build_run_layout
+from gangplan.plan.names import DATED_SUFFIX, HASH_LENGTH, HASH_PLACEHOLDER, compute_name_budget
+from gangplan.plan.sources import RunSources
 from gangplan.records import dataclass
 from gangplan.rules.core import NAME_TOO_LONG
 from gangplan.waivers import Subject, Waivers, excuse
@@ -20,7 +19,7 @@ from gangplan.workspace import Spec
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchPlan:
     """How the ranks start: the final argument vector and the environments of both roles.
 
     `places` names the spec field that each word comes from; it is empty for gangplan's own.
@@ -31,55 +30,55 @@ class Launch:
     is_wrapped: bool
     launcher_env: tuple[EnvVar, ...]
     worker_env: tuple[EnvVar, ...]
-    places: tuple[Path, ...] = ()
+    places: tuple[FieldPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class RunPlan:
     """One planned run on one cluster. `run_name` ends in a placeholder until the content's hash is known.
 
     `sources` are the files it comes from; None if it comes from another process.
     """
 
     job: Job
-    layout: Layout
-    launch: Launch
-    sources: Sources | None = field(default=None, compare=False, repr=False)
+    layout: RunLayout
+    launch: LaunchPlan
+    sources: RunSources | None = field(default=None, compare=False, repr=False)
 
     @property
     def run_name(self) -> str:
         """The run's name with the placeholder for its hash."""
-        return f"{self.job.name}-{PLACEHOLDER}"
+        return f"{self.job.name}-{HASH_PLACEHOLDER}"
 
 
-def plan_unit(
-    job: Job, spec: Spec, waivers: Waivers = (), sources: Sources | None = None
-) -> tuple[Unit | None, list[Finding]]:
+def plan_run(
+    job: Job, spec: Spec, waivers: Waivers = (), sources: RunSources | None = None
+) -> tuple[RunPlan | None, list[Finding]]:
     """Plan the run of a job; return None and the errors if its name is too long or its command would not
     start the planned ranks.
 
     The findings include warnings and errors that a waiver excuses. `sources` are kept for tracing what is
     rendered.
     """
-    layout = layout_of(job)
-    final = final_command(job)
+    layout = build_run_layout(job)
+    final = build_final_command(job)
     findings = [
         *_check_name(job, layout, spec),
-        *_problems(final, job, spec),
-        *_of_others(job, spec),
+        *_locate_command_problems(final, job, spec),
+        *_check_role_and_step_commands(job, spec),
     ]
     if findings:
         findings = excuse(findings, waivers, Subject.of(job))
     if any(one.is_error for one in findings):
         return None, findings
-    envs = launcher_env(job), worker_env(job)
-    launch = Launch(final.argv, final.launcher, final.is_wrapped, *envs, final.places)
-    return Unit(job, layout, launch, sources), findings
+    envs = build_launcher_env(job), build_worker_env(job)
+    launch = LaunchPlan(final.argv, final.launcher, final.is_wrapped, *envs, final.places)
+    return RunPlan(job, layout, launch, sources), findings
 
 
-def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
-    taken = len(DATED) if job.is_dated else HASH_LENGTH
-    budget = name_budget(layout, job.others, job.backend) - taken - 1
+def _check_name(job: Job, layout: RunLayout, spec: Spec) -> list[Finding]:
+    taken = len(DATED_SUFFIX) if job.is_dated else HASH_LENGTH
+    budget = compute_name_budget(layout, job.others, job.backend) - taken - 1
     if len(job.name) <= budget:
         return []
     where = spec.document.where(("name",)) if spec.spec.name else Location(spec.source.file, 1, 1)
@@ -87,7 +86,7 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
     if job.trial is not None:  # the trial's part of the name is fixed
         what, name, budget = "sweep", job.trial.sweep, budget - len(job.trial.name) - 1
     message = f"{what} name '{name}' has {len(name)} characters; with {layout.workers} workers at most {budget} fit, because Kubernetes limits pod names to 63"
-    short = _shorter(name, budget)
+    short = _shorten_run_name(name, budget)
     help = f"Shorten it, for example to '{short}'."
     if what == "job" and not spec.spec.name:
         file = spec.source.file
@@ -95,7 +94,7 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
     return [Finding(NAME_TOO_LONG, where, message, help)]
 
 
-def _shorter(name: str, budget: int) -> str:
+def _shorten_run_name(name: str, budget: int) -> str:
     """Return as many whole words of a name as fit, or the beginning of its first word."""
     cut = name[:budget]
     if name[budget : budget + 1] not in ("-", "") and "-" in cut:
@@ -103,28 +102,28 @@ def _shorter(name: str, budget: int) -> str:
     return cut.rstrip("-")
 
 
-def _problems(final: Final, job: Job, spec: Spec) -> list[Finding]:
+def _locate_command_problems(final: FinalCommand, job: Job, spec: Spec) -> list[Finding]:
     """Return the problems of the command and the MPI options as findings at the words of the spec."""
-    return [one.found(_where(spec, one.path, job)) for one in final.problems]
+    return [one.found(_locate_spec_word(spec, one.path, job)) for one in final.problems]
 
 
-def _of_others(job: Job, spec: Spec) -> list[Finding]:
+def _check_role_and_step_commands(job: Job, spec: Spec) -> list[Finding]:
     """Return findings about commands and variables of roles, steps and other containers."""
     if not (job.others or job.containers):
         return []
-    from gangplan.plan.others import other_problems  # few runs have any
+    from gangplan.plan.others import check_other_commands  # few runs have any
 
-    problems = dict.fromkeys(other_problems(job))
-    return [one.found(_where(spec, one.path)) for one in problems]
+    problems = dict.fromkeys(check_other_commands(job))
+    return [one.found(_locate_spec_word(spec, one.path)) for one in problems]
 
 
-def _where(spec: Spec, path: Path, job: Job | None = None) -> Location:
+def _locate_spec_word(spec: Spec, path: FieldPath, job: Job | None = None) -> Location:
     """Return the location of a word; all words of a command on one line share one.
 
     A variable of the job may come from the team's or the cluster's file.
     """
     if job is not None and path[:1] == ("env",) and path[1] not in spec.spec.env:
-        origin = job.origins.get(origin_of(str(path[1])))
+        origin = job.origins.get(build_origin_key(str(path[1])))
         return (origin.where if origin else None) or spec.document.where(path)
     if "command" not in path:
         return spec.document.where(path)

@@ -8,10 +8,15 @@ from collections.abc import Iterator
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
-from gangplan.plan.launchers import SHELLS, base, is_python, peel, script_at
-from gangplan.plan.launchers.prefixes import ASSIGNMENT
-from gangplan.plan.operators import Sound, help_with, operator_problems, rights_problems
-from gangplan.plan.problems import is_pasteable, listed, script_of
+from gangplan.plan.launchers import SHELL_NAMES, find_script_index, is_python, program_name_of, strip_prefixes
+from gangplan.plan.launchers.prefixes import ASSIGNMENT_PATTERN
+from gangplan.plan.operators import (
+    SoundnessCheck,
+    check_privilege_prefixes,
+    check_shell_operators,
+    propose_command_help,
+)
+from gangplan.plan.problems import format_flow_list, is_pasteable, join_shell_words
 from gangplan.rules.commands import (
     COMMAND_ONE_WORD,
     COMMAND_PLACEHOLDER,
@@ -28,7 +33,7 @@ LONGEST_COMMAND = 2 * 1024 * 1024
 _POINTER = 8
 
 # What a shell would expand. Lower-case names are left alone: configurations use ${model.size}.
-VARIABLE = re.compile(
+VARIABLE_REFERENCE = re.compile(
     r"\$(?:([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_])|\{([A-Z_][A-Z0-9_]*)[}:]|\(([^)]*)\))|(?<![^=:/,])`[^`\s][^`]*`"
 )
 _BACKTICKS = re.compile(r"`([^`]*)`")
@@ -43,7 +48,7 @@ _NEAR = {
     ),
 }
 _BRACES = re.compile(r"\{(\w+)\}")
-TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+TEMPLATE_EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _ANGLES = re.compile(r"(?:^|=)<([A-Za-z][A-Za-z0-9 _.-]{2,40})>$")
 # Tokens of tokenizers and filters that look like placeholders.
 _TOKENS = frozenset(
@@ -75,23 +80,23 @@ _TEXT_PROGRAMS = frozenset(
 _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 
-def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Problem]:
+def check_command_words(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
     """Yield problems of single words, in order. `is_sound` decides whether a command may be proposed."""
-    code = _code(job.command)
-    operators = list(operator_problems(job, code, is_sound))
-    yield from _first_word(job, is_sound, bool(operators))
-    yield from rights_problems(job, is_sound)
+    code = _find_code_indexes(job.command)
+    operators = list(check_shell_operators(job, code, is_sound))
+    yield from _find_first_word_problems(job, is_sound, bool(operators))
+    yield from check_privilege_prefixes(job, is_sound)
     yield from operators
     if operators:
         return  # the shell that they need also expands the other words
     for index, word in enumerate(job.command):
         if index in code:
             continue
-        yield from _variable(job, index, word, is_sound)
-        yield from _placeholder(index, word)
+        yield from _find_unexpanded_variable(job, index, word, is_sound)
+        yield from _find_unfilled_placeholder(index, word)
 
 
-def length_problems(
+def check_word_lengths(
     job: Job, argv: tuple[str, ...], places: tuple[tuple[str | int, ...], ...]
 ) -> Iterator[Problem]:
     """Yield problems of words, or of all words together, that are too long for Linux."""
@@ -110,33 +115,38 @@ def length_problems(
 _FILE = "Put the text into a file in the image or on a claim, and pass its path."
 
 
-def _first_word(job: Job, is_sound: Sound | None, has_operators: bool) -> Iterator[Problem]:
+def _find_first_word_problems(
+    job: Job, is_sound: SoundnessCheck | None, has_operators: bool
+) -> Iterator[Problem]:
     words, first = job.command, job.command[0]
-    if assigned := ASSIGNMENT.fullmatch(first):
+    if assigned := ASSIGNMENT_PATTERN.fullmatch(first):
         message = f"'{first}' is an assignment, which only a shell understands; here it would be taken for the program"
         help = f"Write it under env: {assigned[1]}, and begin the command with the program."
         if words[1:] and is_sound is not None and is_pasteable(words) and is_sound(job, words[1:]):
-            value = listed([assigned[2]])[1:-1]
-            help = f"Write env: {{{assigned[1]}: {value}}} and command: {listed(words[1:])}."
+            value = format_flow_list([assigned[2]])[1:-1]
+            help = f"Write env: {{{assigned[1]}: {value}}} and command: {format_flow_list(words[1:])}."
         yield Problem(("command", 0), message, help, COMMAND_SHELL)
     elif first in _BUILTINS and not has_operators:
         message = f"'{first}' is part of the shell, not a program"
         otherwise = "Run it with a shell: bash, -c, and the script as one word."
         yield Problem(
-            ("command", 0), message, help_with(job, _in_shell(words), otherwise, is_sound), COMMAND_SHELL
+            ("command", 0),
+            message,
+            propose_command_help(job, _wrap_words_in_shell(words), otherwise, is_sound),
+            COMMAND_SHELL,
         )
-    for index in _program_words(job):
+    for index in _list_program_indexes(job):
         if split := split_word(words[index]):
             right = (*words[:index], *split, *words[index + 1 :])
-            message = f"'{_short(words[index])}' is one word with spaces: the system would look for a file of that name"
-            help = help_with(job, right, "Make each word a separate entry.", is_sound)
+            message = f"'{_shorten_word(words[index])}' is one word with spaces: the system would look for a file of that name"
+            help = propose_command_help(job, right, "Make each word a separate entry.", is_sound)
             yield Problem(("command", index), message, help, COMMAND_ONE_WORD)
 
 
-def _program_words(job: Job) -> Iterator[int]:
+def _list_program_indexes(job: Job) -> Iterator[int]:
     """Yield the index of the first word, and of the first after prefixes."""
     yield 0
-    if 0 < (behind := peel(job.command).at) < len(job.command):
+    if 0 < (behind := strip_prefixes(job.command).at) < len(job.command):
         yield behind
 
 
@@ -151,41 +161,45 @@ def split_word(word: str) -> list[str]:
     return split if len(split) > 1 else []
 
 
-def _short(word: str) -> str:
+def _shorten_word(word: str) -> str:
     return word if len(word) <= 60 else f"{word[:57]}..."
 
 
-def _in_shell(words: tuple[str, ...]) -> tuple[str, ...]:
-    return ("bash", "-c", script_of(words))
+def _wrap_words_in_shell(words: tuple[str, ...]) -> tuple[str, ...]:
+    return ("bash", "-c", join_shell_words(words))
 
 
-def unexpanded(words: tuple[str, ...]) -> list[str]:
+def find_unexpanded_names(words: tuple[str, ...]) -> list[str]:
     """Return the names of variables in words that no shell reads, each once."""
-    code = _code(words)
-    found = (one for at, word in enumerate(words) if at not in code for one in VARIABLE.finditer(word))
+    code = _find_code_indexes(words)
+    found = (
+        one for at, word in enumerate(words) if at not in code for one in VARIABLE_REFERENCE.finditer(word)
+    )
     return list(dict.fromkeys(name for one in found if (name := one[1] or one[2])))
 
 
-def _code(words: tuple[str, ...]) -> set[int]:
+def _find_code_indexes(words: tuple[str, ...]) -> set[int]:
     """Return the indexes of words that another program reads as its own language."""
-    at = peel(words).at
-    script = script_at(words, at)
+    at = strip_prefixes(words).at
+    script = find_script_index(words, at)
     if script >= 0:
         return set(range(script, len(words)))
     found: set[int] = set()
     for index, word in enumerate(words):
-        name = base(word)
+        name = program_name_of(word)
         if name in _TEXT_PROGRAMS:
             return found | set(range(index, len(words)))
-        if name in SHELLS and (inner := script_at(words, index)) >= 0:
+        if name in SHELL_NAMES and (inner := find_script_index(words, index)) >= 0:
             return found | set(range(inner, len(words)))
         if word in _CODE_OPTIONS and index and any(is_python(one) for one in words[:index]):
             found.add(index + 1)
     return found
 
 
-def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterator[Problem]:
-    found = VARIABLE.search(word)
+def _find_unexpanded_variable(
+    job: Job, index: int, word: str, is_sound: SoundnessCheck | None
+) -> Iterator[Problem]:
+    found = VARIABLE_REFERENCE.search(word)
     what = found[0].rstrip(":") if found else "~" if word.startswith("~/") else ""
     if not what:
         return
@@ -193,17 +207,17 @@ def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterat
         one.replace("~", "$HOME", 1) if number == index and what == "~" else _BACKTICKS.sub(r"$(\1)", one)
         for number, one in enumerate(job.command)
     )
-    message = f"'{_short(word)}' stays as it is: no shell runs the command, so nothing expands {what}"
+    message = f"'{_shorten_word(word)}' stays as it is: no shell runs the command, so nothing expands {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
-    help = help_with(job, _in_shell(words), otherwise, is_sound)
+    help = propose_command_help(job, _wrap_words_in_shell(words), otherwise, is_sound)
     yield Problem(("command", index), message, help, COMMAND_VARIABLE)
 
 
-def _placeholder(index: int, word: str) -> Iterator[Problem]:
+def _find_unfilled_placeholder(index: int, word: str) -> Iterator[Problem]:
     near = next((name for name in _BRACES.findall(word) if name.lower() in _NEAR), "")
-    what = TEMPLATE.search(word) or _ANGLES.search(word)
+    what = TEMPLATE_EXPRESSION.search(word) or _ANGLES.search(word)
     if what is not None and what[0].strip("=<>").lower() not in _TOKENS:
-        message = f"'{_short(word)}' looks like a placeholder, but nothing fills it in"
+        message = f"'{_shorten_word(word)}' looks like a placeholder, but nothing fills it in"
         help = "Write the value itself; only {ranks}, {workers} and {slots} are filled in."
     elif near and f"{{{{{near}" not in word:
         message = f"{{{near}}} stays as it is: only {{ranks}}, {{workers}} and {{slots}} are filled in"

@@ -9,25 +9,30 @@ from typing import Any
 
 from gangplan.findings import Finding, Location
 from gangplan.model.backend import TRAINJOB
-from gangplan.objects import POLICY, Body
-from gangplan.packs.cases import PolicyCase, cases_in
+from gangplan.objects import POLICY_KIND, Body
+from gangplan.packs.cases import PolicyCase, read_policy_cases
 from gangplan.packs.model import FactParam
-from gangplan.packs.read import POLICIES, PolicySource
-from gangplan.policy.choose import ChosenPolicy, text_of
-from gangplan.policy.objects import TEAM_LABEL, bindings, has_params, params_object
+from gangplan.packs.read import POLICIES_FOLDER, PolicySource
+from gangplan.policy.choose import ChosenPolicy, format_parameter
+from gangplan.policy.objects import (
+    NAMESPACE_TEAM_LABEL,
+    build_bindings,
+    build_parameters_object,
+    has_parameters,
+)
 from gangplan.records import dataclass
 from gangplan.rules.model import Severity
 from gangplan.rules.objects import SCHEMA_MISSING
 from gangplan.rules.policy import POLICY_CASE, POLICY_UNTESTED
-from gangplan.validate.apiserver.crdrules.registry import imported
-from gangplan.validate.apiserver.defaulting.omitted import without_nulls
+from gangplan.validate.apiserver.crdrules.registry import read_imported_crds
+from gangplan.validate.apiserver.defaulting.omitted import drop_nulls
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator
-from gangplan.validate.apiserver.policy.kinds import kinds_of
+from gangplan.validate.apiserver.policy.kinds import read_extra_kinds
 from gangplan.validate.apiserver.policy.matching import UndecidableError
-from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import PolicyReading, read
+from gangplan.validate.apiserver.policy.model import PlacedObject
+from gangplan.validate.apiserver.policy.read import PolicyReading, read_policy_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema import problems as schema_problems
+from gangplan.validate.apiserver.schema import check_object_schema as schema_problems
 from gangplan.validate.problems import Problem
 from gangplan.workspace import Workspace
 
@@ -52,10 +57,10 @@ class Suite:
     versions: SchemaVersions = VERSIONS
 
 
-def suites(workspace: Workspace) -> list[Suite]:
+def build_suites(workspace: Workspace) -> list[Suite]:
     """Return a suite for every pack that a workspace can name, and one for its own policies."""
     found: list[Suite] = []
-    versions = replace(VERSIONS, crds=imported(workspace.crds))
+    versions = replace(VERSIONS, crds=read_imported_crds(workspace.crds))
     for name in workspace.policies.names:
         folder, _ = workspace.policies.find(name)
         if folder is None:
@@ -68,28 +73,39 @@ def suites(workspace: Workspace) -> list[Suite]:
                 folder.policies[policy],
                 "Deny",
                 folder.pack.label,
-                _defaults(page.params),
+                _format_default_parameters(page.params),
             )
             for policy, page in folder.pack.policies.items()
             if policy in folder.policies
         }
-        found.append(Suite(name, folder.folder / "tests", f"{POLICIES}/{name}/tests", policies, (), versions))
+        found.append(
+            Suite(name, folder.folder / "tests", f"{POLICIES_FOLDER}/{name}/tests", policies, (), versions)
+        )
     own = workspace.policies.sources
     mine = [
-        str((one.body.get("metadata") or {}).get("name")) for one in own if one.body.get("kind") == POLICY
+        str((one.body.get("metadata") or {}).get("name"))
+        for one in own
+        if one.body.get("kind") == POLICY_KIND
     ]
     if mine:
         empty: Mapping[str, Any] = dict.fromkeys(mine)
         found.append(
-            Suite("", workspace.root / POLICIES / "tests", f"{POLICIES}/tests", empty, own, versions)
+            Suite(
+                "",
+                workspace.root / POLICIES_FOLDER / "tests",
+                f"{POLICIES_FOLDER}/tests",
+                empty,
+                own,
+                versions,
+            )
         )
     return found
 
 
-def _defaults(params: Mapping[str, Any]) -> dict[str, str]:
+def _format_default_parameters(params: Mapping[str, Any]) -> dict[str, str]:
     """Return default parameters as text."""
     return {
-        key: FACTS.get(value.fact, "") if isinstance(value, FactParam) else text_of(value)
+        key: FACTS.get(value.fact, "") if isinstance(value, FactParam) else format_parameter(value)
         for key, value in params.items()
     }
 
@@ -97,7 +113,7 @@ def _defaults(params: Mapping[str, Any]) -> dict[str, str]:
 def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Finding]]:
     """Return the number of cases of the wanted policies, and findings for cases that fail and policies
     without any."""
-    cases, findings = cases_in(suite.folder, suite.shown)
+    cases, findings = read_policy_cases(suite.folder, suite.shown)
     mine = [case for case in cases if case.policy in wanted]
     for case in cases:
         if case.policy not in suite.policies:
@@ -110,13 +126,13 @@ def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Findin
                 )
             )
     for policy in sorted(set(wanted) - {case.policy for case in mine}):
-        where = _home(suite, policy)
+        where = _locate_policy_name(suite, policy)
         help = f"Add {policy}.<case>.allow.yaml and {policy}.<case>.deny.yaml."
         findings.append(Finding(POLICY_UNTESTED, where, f"policy '{policy}' has no case", help))
     return len(mine), [*findings, *(one for case in mine for one in judged(suite, case))]
 
 
-def _home(suite: Suite, policy: str) -> Location:
+def _locate_policy_name(suite: Suite, policy: str) -> Location:
     """Return the line that names a policy."""
     chosen = suite.policies.get(policy)
     for one in suite.own if chosen is None else (chosen.source,):
@@ -130,31 +146,33 @@ def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, Polic
     chosen = suite.policies.get(case.policy)
     sources = list(suite.own)
     if chosen is not None:
-        params = {**chosen.params, **_defaults(case.params)}
+        params = {**chosen.params, **_format_default_parameters(case.params)}
         one = ChosenPolicy(
             chosen.policy, chosen.name, chosen.page, chosen.source, chosen.action, chosen.label, params
         )
-        made: list[Body] = [params_object(one)] if has_params(one.source.body) else []
+        made: list[Body] = [build_parameters_object(one)] if has_parameters(one.source.body) else []
         sources = [
             one.source,
-            *(PolicySource(body, None, one.source.file) for body in (*made, *bindings(one))),
+            *(PolicySource(body, None, one.source.file) for body in (*made, *build_bindings(one))),
         ]
     # Cases prove that a shipped policy is sound, so they check even shipped policies, and costs count.
     versions = suite.versions
-    reading = read([Written(one.body, one.document, one.file) for one in sources], versions)
-    namespace = _namespace(case, chosen.label if chosen else "")
+    reading = read_policy_objects(
+        [PlacedObject(one.body, one.document, one.file) for one in sources], versions
+    )
+    namespace = _build_case_namespace(case, chosen.label if chosen else "")
     known = Namespaces([namespace], versions)
     policies = [one for one in reading.policies if one.policy.name == case.policy]
     evaluator = PolicyEvaluator(
-        versions, policies, reading.bindings, reading.others, known, kinds_of(versions)
+        versions, policies, reading.bindings, reading.others, known, read_extra_kinds(versions)
     )
     return evaluator, reading
 
 
-def _namespace(case: PolicyCase, label: str) -> Body:
+def _build_case_namespace(case: PolicyCase, label: str) -> Body:
     """Return the namespace of a case's object."""
     name = (case.file.object.get("metadata") or {}).get("namespace") or "default"
-    labels = {TEAM_LABEL: "test", **({f"gangplan.dev/{label}": "true"} if label else {})}
+    labels = {NAMESPACE_TEAM_LABEL: "test", **({f"gangplan.dev/{label}": "true"} if label else {})}
     given = case.file.namespace or {"metadata": {"labels": labels}}
     metadata = {"name": name, **(given.get("metadata") or {})}
     return {**given, "apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
@@ -162,7 +180,7 @@ def _namespace(case: PolicyCase, label: str) -> Body:
 
 def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
     """Return the finding of a case that fails, or nothing."""
-    unsound = _unsound(suite, case)
+    unsound = _check_case_soundness(suite, case)
     if unsound:
         return [unsound]
     evaluator, reading = evaluator_of(suite, case)
@@ -186,14 +204,14 @@ def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
     found = evaluator.judge([case.file.object], [old] if old else ())
     said = [violation.message for violation in found]
     if case.denies:
-        return _refused(case, said)
+        return _check_expected_refusal(case, said)
     if said:
         message = f"policy '{case.policy}' must let this through, but says: {said[0]}"
         return [Finding(POLICY_CASE, case.where, message, "Correct the policy or the case.")]
     return []
 
 
-def _unsound(suite: Suite, case: PolicyCase) -> Finding | None:
+def _check_case_soundness(suite: Suite, case: PolicyCase) -> Finding | None:
     """Return a finding for a case that proves nothing, such as an object that the schema refuses before any
     policy."""
     parts = {"object": case.file.object, "oldObject": case.file.old_object}
@@ -219,10 +237,10 @@ def refusals(body: Body, versions: SchemaVersions) -> list[Problem]:
 
     The server ignores a null in a field that may not be null.
     """
-    return schema_problems(body, versions) and schema_problems(without_nulls(body), versions)
+    return schema_problems(body, versions) and schema_problems(drop_nulls(body), versions)
 
 
-def _refused(case: PolicyCase, said: list[str]) -> list[Finding]:
+def _check_expected_refusal(case: PolicyCase, said: list[str]) -> list[Finding]:
     where = case.document.where(("message",))
     if not said:
         message = f"policy '{case.policy}' must refuse this, but lets it through"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
-from gangplan.component import Undone
-from gangplan.findings import Finding, Location
-from gangplan.model.support import KUBERNETES
-from gangplan.objects import BINDING, POLICY, Body, Path, Ref, ref_of
+from gangplan.component import OperationStates
+from gangplan.findings import FieldPath, Finding, Location
+from gangplan.model.support import KUBERNETES_LINES
+from gangplan.objects import BINDING_KIND, POLICY_KIND, Body, Ref, ref_of
 from gangplan.packs.checks import check_packs
-from gangplan.packs.files import check_files
+from gangplan.packs.files import check_policy_files
 from gangplan.packs.read import PolicySource
-from gangplan.plan.names import PLACEHOLDER
-from gangplan.policy.choose import ChosenPolicy, chosen
-from gangplan.policy.limits import too_large
-from gangplan.policy.objects import cluster_objects
-from gangplan.policy.places import blamed_place
+from gangplan.plan.names import HASH_PLACEHOLDER
+from gangplan.policy.choose import ChosenPolicy, choose_policies
+from gangplan.policy.limits import check_policy_sizes
+from gangplan.policy.objects import build_policy_objects
+from gangplan.policy.places import find_cause_place
 from gangplan.records import dataclass
-from gangplan.resolve.facts import facts
+from gangplan.resolve.facts import list_cluster_facts
 from gangplan.resolve.platform import resolve_platform
 from gangplan.rulebook import Rulebook
 from gangplan.rules.objects import SCHEMA_MISSING
@@ -33,14 +33,18 @@ from gangplan.rules.policy import (
 from gangplan.source import Document
 from gangplan.trace import Tracer
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator, Violation
-from gangplan.validate.apiserver.policy.kinds import kinds_of
-from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.obstruction import obstructing
-from gangplan.validate.apiserver.policy.read import REPEATED, PolicyReading, read
-from gangplan.validate.apiserver.policy.resources import served, unknown_parameters, unknown_resources
+from gangplan.validate.apiserver.policy.kinds import read_extra_kinds
+from gangplan.validate.apiserver.policy.model import PlacedObject
+from gangplan.validate.apiserver.policy.obstruction import check_obstruction
+from gangplan.validate.apiserver.policy.read import REPEATED_NAME, PolicyReading, read_policy_objects
+from gangplan.validate.apiserver.policy.resources import (
+    check_policy_parameters,
+    check_policy_resources,
+    list_served_resources,
+)
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema import problems as schema_problems
-from gangplan.validate.problems import dotted
+from gangplan.validate.apiserver.schema import check_object_schema as schema_problems
+from gangplan.validate.problems import format_path
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import Workspace
 
@@ -86,7 +90,7 @@ class PolicyChecker:
         return self.evaluator.names
 
 
-def policy_sources(
+def collect_policy_sources(
     workspace: Workspace, cluster: str
 ) -> tuple[list[PolicySource], dict[str, ChosenPolicy], list[Finding]]:
     """Return the policy objects of a cluster, the chosen policies of packs by name, and findings
@@ -95,51 +99,53 @@ def policy_sources(
     findings = list(workspace.policies.findings)
     taken: list[ChosenPolicy] = []
     if file.spec.policies.packs or file.spec.policies.actions or file.spec.policies.params:
-        taken, more = chosen(workspace.policies, file, facts(workspace, cluster))
+        taken, more = choose_policies(workspace.policies, file, list_cluster_facts(workspace, cluster))
         findings = [*findings, *more]
-    sources = [*cluster_objects(taken, file.document.file), *workspace.policies.sources]
+    sources = [*build_policy_objects(taken, file.document.file), *workspace.policies.sources]
     return sources, {one.name: one for one in taken}, findings
 
 
-def check_own(workspace: Workspace) -> list[Finding]:
+def check_own_policies(workspace: Workspace) -> list[Finding]:
     """Check the files in policies/, for all clusters at once."""
     own = workspace.policies
-    return [*check_files(workspace.root), *own.findings, *check_packs(own)]
+    return [*check_policy_files(workspace.root), *own.findings, *check_packs(own)]
 
 
 def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[Finding]:
     """Check the policies of clusters (default: all) before they judge any object."""
-    findings = check_own(workspace)
+    findings = check_own_policies(workspace)
     is_taken = any(one.rule == PACK_INVALID for one in findings)  # then a repeated name is reported already
     for cluster in clusters or workspace.clusters:
-        sources, _, wrong = policy_sources(workspace, cluster)
+        sources, _, wrong = collect_policy_sources(workspace, cluster)
         findings += wrong
-        versions = _versions(workspace, cluster)
-        if versions.kubernetes in KUBERNETES:  # any other is reported where it is stated
-            findings += _problems(_read(sources, versions), without_repeats=is_taken)
-            findings += too_large(sources)
+        versions = _resolve_schema_versions(workspace, cluster)
+        if versions.kubernetes in KUBERNETES_LINES:  # any other is reported where it is stated
+            findings += _list_reading_problems(
+                _read_policy_sources(sources, versions), without_repeats=is_taken
+            )
+            findings += check_policy_sizes(sources)
             own = [one for one in sources if one.document and not one.is_shipped]
-            findings += _own_problems(own, versions)
+            findings += _check_own_policy_objects(own, versions)
     return findings
 
 
-def _own_problems(own: Sequence[PolicySource], versions: SchemaVersions) -> Iterator[Finding]:
+def _check_own_policy_objects(own: Sequence[PolicySource], versions: SchemaVersions) -> Iterator[Finding]:
     """Yield findings about a workspace's own objects: policies that cannot work, and parameters that break
     their schema."""
     if not own:
         return
-    groups = served(versions, kinds_of(versions))
+    groups = list_served_resources(versions, read_extra_kinds(versions))
     for source in own:
-        written = Written(source.body, source.document, source.file)
-        if source.body.get("kind") == POLICY:
+        written = PlacedObject(source.body, source.document, source.file)
+        if source.body.get("kind") == POLICY_KIND:
             if isinstance(source.body.get("spec"), dict):
-                for one in unknown_resources(source.body, groups):
+                for one in check_policy_resources(source.body, groups):
                     yield Finding(POLICY_INERT, written.where(one.path), one.message, one.help)
-                for one in unknown_parameters(source.body, groups, versions):
+                for one in check_policy_parameters(source.body, groups, versions):
                     yield Finding(POLICY_PARAM_KIND, written.where(one.path), one.message, one.help)
-                for one in obstructing(source.body):
+                for one in check_obstruction(source.body):
                     yield Finding(POLICY_OBSTRUCTS, written.where(one.path), one.message, one.help)
-        elif source.body.get("kind") != BINDING:
+        elif source.body.get("kind") != BINDING_KIND:
             for one in schema_problems(source.body, versions):
                 rule = one.rule if one.rule == SCHEMA_MISSING else POLICY_INVALID
                 yield Finding(
@@ -147,28 +153,30 @@ def _own_problems(own: Sequence[PolicySource], versions: SchemaVersions) -> Iter
                 )
 
 
-def _versions(workspace: Workspace, cluster: str) -> SchemaVersions:
+def _resolve_schema_versions(workspace: Workspace, cluster: str) -> SchemaVersions:
     return versions_of(resolve_platform(workspace.clusters[cluster]))
 
 
-def _read(sources: Iterable[PolicySource], versions: SchemaVersions) -> PolicyReading:
-    return read([Written(one.body, one.document, one.file, one.is_shipped) for one in sources], versions)
+def _read_policy_sources(sources: Iterable[PolicySource], versions: SchemaVersions) -> PolicyReading:
+    return read_policy_objects(
+        [PlacedObject(one.body, one.document, one.file, one.is_shipped) for one in sources], versions
+    )
 
 
-def _problems(reading: PolicyReading, without_repeats: bool) -> Iterator[Finding]:
+def _list_reading_problems(reading: PolicyReading, without_repeats: bool) -> Iterator[Finding]:
     for one in reading.problems:
-        if not (without_repeats and one.clue.kind == REPEATED):
+        if not (without_repeats and one.clue.kind == REPEATED_NAME):
             yield one
 
 
-def checker_of(workspace: Workspace, cluster: str, standing: Sequence[Body]) -> PolicyChecker:
+def build_policy_checker(workspace: Workspace, cluster: str, standing: Sequence[Body]) -> PolicyChecker:
     """Return the checker of a cluster's policies, which knows the cluster's objects.
 
     `check_policies` reports what is wrong with the policies themselves.
     """
-    sources, pages, _ = policy_sources(workspace, cluster)
-    versions = _versions(workspace, cluster)
-    reading = _read(sources, versions)
+    sources, pages, _ = collect_policy_sources(workspace, cluster)
+    versions = _resolve_schema_versions(workspace, cluster)
+    reading = _read_policy_sources(sources, versions)
     if not reading.policies:
         return PolicyChecker(PolicyEvaluator(versions, (), ()))
     namespaces = Namespaces([*standing, *reading.others], versions)
@@ -176,14 +184,14 @@ def checker_of(workspace: Workspace, cluster: str, standing: Sequence[Body]) -> 
         versions,
         reading.policies,
         reading.bindings,
-        _once_each([*reading.others, *standing]),
+        _remove_repeated_objects([*reading.others, *standing]),
         namespaces,
-        kinds_of(versions),
+        read_extra_kinds(versions),
     )
     return PolicyChecker(evaluator, pages, workspace.clusters[cluster].document, workspace.rulebook)
 
 
-def _once_each(bodies: Iterable[Body]) -> list[Body]:
+def _remove_repeated_objects(bodies: Iterable[Body]) -> list[Body]:
     """Return the objects without repeats: parameter objects may also be among the rendered objects."""
     found: dict[Ref, Body] = {}
     for body in bodies:
@@ -191,12 +199,12 @@ def _once_each(bodies: Iterable[Body]) -> list[Body]:
     return list(found.values())
 
 
-def policy_findings(
+def judge_objects(
     checker: PolicyChecker,
     bodies: Sequence[Body],
     tracer: Tracer,
     others: Iterable[Finding] = (),
-    undone: Undone | None = None,
+    undone: OperationStates | None = None,
 ) -> list[Finding]:
     """Return what the policies report about objects, each cause once.
 
@@ -205,17 +213,17 @@ def policy_findings(
     """
     told = {finding.rule for finding in others}
     found: dict[tuple[str, Location, str], Finding] = {}
-    for violation in _once(checker.evaluator.judge(bodies)):
+    for violation in _merge_repeated_violations(checker.evaluator.judge(bodies)):
         page = checker.chosen(violation)
         if page is not None and told & set(page.page.told_by):
             continue
-        place = blamed_place(violation, tracer, page, checker.cluster, undone)
-        finding = _finding(violation, bodies[violation.index], place, page, checker)
+        place = find_cause_place(violation, tracer, page, checker.cluster, undone)
+        finding = _build_violation_finding(violation, bodies[violation.index], place, page, checker)
         found.setdefault((finding.rule, finding.where, finding.message), finding)
     return list(found.values())
 
 
-def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
+def _merge_repeated_violations(violations: Sequence[Violation]) -> Iterator[Violation]:
     """Yield each violation of a validation by an object once, with the highest severity among its
     bindings."""
     worst: dict[tuple[int, str, int, str], Violation] = {}
@@ -226,14 +234,14 @@ def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
     yield from worst.values()
 
 
-def _finding(
+def _build_violation_finding(
     violation: Violation,
     body: Body,
-    place: tuple[Location, Path],
+    place: tuple[Location, FieldPath],
     page: ChosenPolicy | None,
     checker: PolicyChecker,
 ) -> Finding:
-    name, (where, path), home = violation.policy.name, place, home_of(violation)
+    name, (where, path), home = violation.policy.name, place, find_policy_location(violation)
     help = page.page.fix if page else f"Follow the policy in {home}, or change it."
     if violation.is_undecided:
         help = f"Judge it in the cluster, or write policy '{name}' so that Git is enough."
@@ -242,15 +250,15 @@ def _finding(
     return Finding(
         POLICY_UNDECIDED if violation.is_undecided else checker.rulebook.policy(name),
         where,
-        plain(violation.message),
+        drop_hash_placeholder(violation.message),
         help,
-        plain(str(ref_of(body))),
-        dotted(path),
+        drop_hash_placeholder(str(ref_of(body))),
+        format_path(path),
         level=None if violation.is_undecided else violation.severity,
     )
 
 
-def home_of(violation: Violation) -> Location:
+def find_policy_location(violation: Violation) -> Location:
     """Return the place in a policy to look at: the validation that fails, or the policy's name."""
     policy = violation.policy
     if 0 <= violation.validation < len(policy.validations):
@@ -258,6 +266,6 @@ def home_of(violation: Violation) -> Location:
     return policy.written.where(("metadata", "name"))
 
 
-def plain(text: str) -> str:
+def drop_hash_placeholder(text: str) -> str:
     """Return a text without the placeholder for a run's hash."""
-    return text.replace(f"-{PLACEHOLDER}", "")
+    return text.replace(f"-{HASH_PLACEHOLDER}", "")

@@ -7,20 +7,20 @@ from dataclasses import field, replace
 from typing import Any
 
 from gangplan.findings import Finding
-from gangplan.packs.checks import wrong_kind
-from gangplan.packs.facts import FACTS
-from gangplan.packs.kinds import misfit
+from gangplan.packs.checks import check_value_kind
+from gangplan.packs.facts import PACK_FACTS
+from gangplan.packs.kinds import explain_wrong_kind
 from gangplan.packs.model import FactParam, PackPolicy, Params
 from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import PackFolder, PolicySource
-from gangplan.policies import PACKS
+from gangplan.policies import BUILTIN_PACKS
 from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_UNKNOWN
 from gangplan.spec.cluster import Cluster
-from gangplan.workspace import ClusterFile, nearest
+from gangplan.workspace import ClusterFile, suggest_nearest
 
 # Policies of the first packs exempt namespaces for a fabric; the second pack limits those to its needs.
-STEPPING_BACK, FABRICS = ("baseline", "restricted"), "fabrics"
+STEPPING_BACK, FABRICS_PARAMETER = ("baseline", "restricted"), "fabrics"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,42 +43,45 @@ class ChosenPolicy:
     excused: tuple[str, ...] = ()
 
 
-def chosen(
+def choose_policies(
     policies: OwnPolicies, cluster: ClusterFile, facts: Mapping[str, str]
 ) -> tuple[list[ChosenPolicy], list[Finding]]:
     """Return the policies of a cluster, sorted by name, and findings about unknown names in its file."""
-    folders, findings = _folders(policies, cluster)
+    folders, findings = _collect_needed_packs(policies, cluster)
     by_name = {folder.name: folder for folder in folders}
-    choice = _Choice(policies, cluster, facts, by_name, _excused(cluster.spec))
+    choice = _Choice(policies, cluster, facts, by_name, _find_fabric_exempt_levels(cluster.spec))
     found: dict[str, ChosenPolicy] = {}
     # Packs for all teams come first, and gangplan's own before others, so that no other pack replaces them.
-    for folder in sorted(folders, key=lambda one: (bool(one.pack.label), one.name not in PACKS)):
+    for folder in sorted(folders, key=lambda one: (bool(one.pack.label), one.name not in BUILTIN_PACKS)):
         for one in choice.of(folder, found):
             found[one.name] = one
     if cluster.spec.versions.mpi_operator:
-        from gangplan.policy.mpijobs import with_mpi_jobs  # few clusters have it
+        from gangplan.policy.mpijobs import extend_to_mpi_jobs  # few clusters have it
 
         has_trainer = bool(cluster.spec.versions.trainer)
         found = {
-            name: replace(one, source=with_mpi_jobs(one.source, has_trainer)) for name, one in found.items()
+            name: replace(one, source=extend_to_mpi_jobs(one.source, has_trainer))
+            for name, one in found.items()
         }
     on = {one.policy for one in found.values()}
-    return [found[name] for name in sorted(found)], [*findings, *_unknown(cluster, on, found)]
+    return [found[name] for name in sorted(found)], [*findings, *_check_unknown_policies(cluster, on, found)]
 
 
-def _excused(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
+def _find_fabric_exempt_levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
     if not cluster.fabrics:
         return {}
-    from gangplan.policy.exempt import excused_levels  # few clusters have a fabric
+    from gangplan.policy.exempt import find_exempt_levels  # few clusters have a fabric
 
-    return excused_levels(cluster)
+    return find_exempt_levels(cluster)
 
 
-def _folders(policies: OwnPolicies, cluster: ClusterFile) -> tuple[list[PackFolder], list[Finding]]:
+def _collect_needed_packs(
+    policies: OwnPolicies, cluster: ClusterFile
+) -> tuple[list[PackFolder], list[Finding]]:
     """Return the packs that a cluster names and the packs that those need."""
     found: dict[str, PackFolder] = {}
     findings: list[Finding] = []
-    is_raised = bool(_excused(cluster.spec))
+    is_raised = bool(_find_fabric_exempt_levels(cluster.spec))
     todo: list[tuple[str, tuple[str | int, ...]]] = [
         (name, ("policies", "packs", index)) for index, name in enumerate(cluster.spec.policies.packs)
     ]
@@ -96,14 +99,14 @@ def _folders(policies: OwnPolicies, cluster: ClusterFile) -> tuple[list[PackFold
                         POLICY_UNKNOWN,
                         where,
                         f"there is no policy pack '{name}'",
-                        nearest(name, policies.names),
+                        suggest_nearest(name, policies.names),
                     )
                 )
             continue
         found[name] = folder
         todo += [(needed, ()) for needed in folder.pack.needs]  # packs/checks.py reports missing packs
         if name in STEPPING_BACK and is_raised:
-            todo.append((FABRICS, ()))
+            todo.append((FABRICS_PARAMETER, ()))
     return list(found.values()), findings
 
 
@@ -139,7 +142,7 @@ class _Choice:
         plain = {**page.params, **self._own(name)}
         # packs/checks.py reports parameters that do not fit. Judging by them would report the mistake at
         # specs.
-        params = {key: value for key, value in params.items() if _fits(key, value, page)}
+        params = {key: value for key, value in params.items() if _fits_policy_parameter(key, value, page)}
         wanted = {**plain, **params}
         label, base = folder.pack.label, before.get(name)
         if not label:
@@ -197,29 +200,31 @@ class _Choice:
         """Return a parameter as text for a ConfigMap."""
         if isinstance(value, FactParam):
             return self.facts.get(value.fact, "")  # packs/checks.py reports unknown facts
-        return text_of(value)
+        return format_parameter(value)
 
 
 def _is_known(value: Any) -> bool:
     """Return whether a value can be filled in: any value but an unknown fact."""
-    return not isinstance(value, FactParam) or value.fact in FACTS
+    return not isinstance(value, FactParam) or value.fact in PACK_FACTS
 
 
-def _fits(key: str, value: Any, page: PackPolicy) -> bool:
+def _fits_policy_parameter(key: str, value: Any, page: PackPolicy) -> bool:
     """Return whether a policy has the parameter, and the value is of its kind."""
-    return key in page.params and _is_known(value) and not misfit(value, page.params[key])
+    return key in page.params and _is_known(value) and not explain_wrong_kind(value, page.params[key])
 
 
-def text_of(value: Any) -> str:
+def format_parameter(value: Any) -> str:
     """Return a number, boolean, string or list as text: `24`, `true`, `a,b`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return ",".join(map(text_of, value))
+        return ",".join(map(format_parameter, value))
     return str(value)
 
 
-def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, ChosenPolicy]) -> Iterator[Finding]:
+def _check_unknown_policies(
+    cluster: ClusterFile, on: set[str], found: Mapping[str, ChosenPolicy]
+) -> Iterator[Finding]:
     """Yield findings for policies and parameters of a cluster's file that no policy of its packs has."""
     settings = cluster.spec.policies
     for part, keys in (("actions", settings.actions), ("params", settings.params)):
@@ -227,7 +232,7 @@ def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, ChosenPolic
             if name not in on:
                 where = cluster.document.where(("policies", part, name), key=True)
                 message = f"no pack of this cluster has a policy '{name}'"
-                yield Finding(POLICY_UNKNOWN, where, message, nearest(name, on))
+                yield Finding(POLICY_UNKNOWN, where, message, suggest_nearest(name, on))
     for name, params in settings.params.items():
         known = {
             key: one for has in found.values() if has.policy == name for key, one in has.page.params.items()
@@ -237,7 +242,10 @@ def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, ChosenPolic
             if key not in known:
                 message = f"policy '{name}' has no parameter '{key}'"
                 yield Finding(
-                    POLICY_UNKNOWN, cluster.document.where(place, key=True), message, nearest(key, known)
+                    POLICY_UNKNOWN,
+                    cluster.document.where(place, key=True),
+                    message,
+                    suggest_nearest(key, known),
                 )
             else:
-                yield from wrong_kind(cluster.document, place, name, value, known[key])
+                yield from check_value_kind(cluster.document, place, name, value, known[key])

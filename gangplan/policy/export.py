@@ -11,24 +11,24 @@ from typing import Any
 
 from gangplan.gitops.guardrails import Guardrails
 from gangplan.model import syncing
-from gangplan.model.kinds import WAVES
-from gangplan.objects import ADMISSION, BINDING, POLICY, Body
+from gangplan.model.kinds import SYNC_WAVES
+from gangplan.objects import ADMISSION_API, BINDING_KIND, POLICY_KIND, Body
 from gangplan.packs.read import PolicySource
-from gangplan.policy.checks import policy_sources
+from gangplan.policy.checks import collect_policy_sources
 from gangplan.policy.choose import ChosenPolicy
-from gangplan.policy.guards import guarded
-from gangplan.policy.objects import NAMESPACE, PREFIX, namespace_object
+from gangplan.policy.guards import add_guard_conditions
+from gangplan.policy.objects import POLICIES_NAMESPACE, POLICY_PREFIX, build_policies_namespace
 from gangplan.records import dataclass
 from gangplan.spec.cluster import Policies
 from gangplan.workspace import Workspace
 
 # Any other object is applied in the wave of the parameters, before the policies.
-FIRST_WAVE = WAVES["policies", "ConfigMap"]
+FIRST_WAVE = SYNC_WAVES["policies", "ConfigMap"]
 _STRENGTH = ("Audit", "Warn", "Deny")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Emitted:
+class AppliedObject:
     """An object as it is applied, its source, and for packs the chosen policy that it is part of."""
 
     body: Body
@@ -36,43 +36,46 @@ class Emitted:
     chosen: ChosenPolicy | None = None
 
 
-def exported(workspace: Workspace, cluster: str) -> list[Body]:
+def export_objects(workspace: Workspace, cluster: str) -> list[Body]:
     """Return namespace, parameters, policies and bindings in the order to apply them, with the API server's
     defaults."""
-    return [one.body for one in emitted(workspace, cluster)]
+    return [one.body for one in build_applied_objects(workspace, cluster)]
 
 
-def emitted(workspace: Workspace, cluster: str) -> list[Emitted]:
+def build_applied_objects(workspace: Workspace, cluster: str) -> list[AppliedObject]:
     """Return the objects to apply, in that order, each with its source.
 
     `check_policies` reports what is wrong with them.
     """
-    sources, pages, _ = policy_sources(workspace, cluster)
+    sources, pages, _ = collect_policy_sources(workspace, cluster)
     if not sources:
         return []
     file = workspace.clusters[cluster]
-    sources = _without_empty_home([one for one in sources if not _is_left_out(one.body, pages)])
-    names = frozenset(_name(one.body) for one in sources if one.body.get("kind") == POLICY)
-    if NAMESPACE in map(_home, sources) and not any(_is_home(one) for one in sources):
-        sources = [PolicySource(namespace_object(), None, file.document.file), *sources]
+    sources = _drop_unused_policy_namespace([one for one in sources if not _is_left_out(one.body, pages)])
+    names = frozenset(_read_object_name(one.body) for one in sources if one.body.get("kind") == POLICY_KIND)
+    if POLICIES_NAMESPACE in map(_read_object_namespace, sources) and not any(
+        _is_home(one) for one in sources
+    ):
+        sources = [PolicySource(build_policies_namespace(), None, file.document.file), *sources]
     found = [
-        Emitted(applied(one, file.spec.policies, names), one, _chosen(one.body, pages)) for one in sources
+        AppliedObject(applied(one, file.spec.policies, names), one, _find_chosen_policy(one.body, pages))
+        for one in sources
     ]
-    return sorted(found, key=_order)
+    return sorted(found, key=_build_apply_sort_key)
 
 
-def _without_empty_home(sources: list[PolicySource]) -> list[PolicySource]:
-    is_needed = NAMESPACE in map(_home, sources)
+def _drop_unused_policy_namespace(sources: list[PolicySource]) -> list[PolicySource]:
+    is_needed = POLICIES_NAMESPACE in map(_read_object_namespace, sources)
     return [one for one in sources if is_needed or not _is_home(one)]
 
 
 def _is_left_out(body: Body, pages: Mapping[str, ChosenPolicy]) -> bool:
     """Return whether an object belongs to a policy that the API server cannot judge."""
-    chosen = _chosen(body, pages)
+    chosen = _find_chosen_policy(body, pages)
     return chosen is not None and bool(chosen.page.ci_only)
 
 
-def server_action(action: str, enforcement: str) -> str:
+def choose_server_action(action: str, enforcement: str) -> str:
     """Return what the API server does about a breach: `action`, or `enforcement` if that is weaker."""
     return min(action, enforcement, key=_STRENGTH.index)
 
@@ -85,67 +88,73 @@ def applied(source: PolicySource, settings: Policies, policies: Collection[str])
     metadata = body.setdefault("metadata", {})
     if not isinstance(metadata, dict):
         return body
-    if kind in (POLICY, BINDING):
-        metadata["name"] = f"{PREFIX}{metadata.get('name')}"
-    if kind == POLICY and isinstance(spec, dict):
-        guarded(spec, settings.controllers)
-    if kind == BINDING and isinstance(spec, dict):
+    if kind in (POLICY_KIND, BINDING_KIND):
+        metadata["name"] = f"{POLICY_PREFIX}{metadata.get('name')}"
+    if kind == POLICY_KIND and isinstance(spec, dict):
+        add_guard_conditions(spec, settings.controllers)
+    if kind == BINDING_KIND and isinstance(spec, dict):
         if spec.get("policyName") in policies:
-            spec["policyName"] = f"{PREFIX}{spec['policyName']}"
-        spec["validationActions"] = _capped(spec.get("validationActions"), settings.enforcement)
-    wave = WAVES.get(("policies", str(kind)), FIRST_WAVE)
-    own = {**syncing.in_wave(wave), "gangplan.dev/source": source.file}
+            spec["policyName"] = f"{POLICY_PREFIX}{spec['policyName']}"
+        spec["validationActions"] = _cap_binding_actions(spec.get("validationActions"), settings.enforcement)
+    wave = SYNC_WAVES.get(("policies", str(kind)), FIRST_WAVE)
+    own = {**syncing.build_wave_annotations(wave), "gangplan.dev/source": source.file}
     if "${" in str(body):
-        own |= syncing.of_verbatim()
+        own |= syncing.build_verbatim_annotations()
     metadata["annotations"] = dict(sorted({**(metadata.get("annotations") or {}), **own}.items()))
     return body
 
 
-def _capped(actions: Any, enforcement: str) -> list[str]:
+def _cap_binding_actions(actions: Any, enforcement: str) -> list[str]:
     """Return the actions of a binding, none stronger than the cluster enforces."""
     known = [one for one in actions or () if one in _STRENGTH]
-    return list(dict.fromkeys(server_action(one, enforcement) for one in known))
+    return list(dict.fromkeys(choose_server_action(one, enforcement) for one in known))
 
 
-def _chosen(body: Body, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | None:
+def _find_chosen_policy(body: Body, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | None:
     """Return the chosen policy of a pack that an object belongs to, if any."""
-    name = _name(body)
-    if body.get("kind") not in (POLICY, BINDING):
-        name = name.removeprefix(PREFIX)
-    return pages.get(name) or pages.get(name.removesuffix("-object")) or _named(name, pages)
+    name = _read_object_name(body)
+    if body.get("kind") not in (POLICY_KIND, BINDING_KIND):
+        name = name.removeprefix(POLICY_PREFIX)
+    return pages.get(name) or pages.get(name.removesuffix("-object")) or _find_policy_by_name(name, pages)
 
 
-def _named(policy: str, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | None:
+def _find_policy_by_name(policy: str, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | None:
     return next((one for one in pages.values() if one.policy == policy), None)
 
 
-def _order(one: Emitted) -> tuple[int, bool, str, str, str]:
+def _build_apply_sort_key(one: AppliedObject) -> tuple[int, bool, str, str, str]:
     """Return the sort key: namespaces first, then parameters, policies and bindings, each by name."""
     kind = str(one.body.get("kind"))
-    wave = WAVES.get(("policies", kind), FIRST_WAVE)
-    return wave, not _is_namespace(one.source), kind, _home(one.source), _name(one.body)
+    wave = SYNC_WAVES.get(("policies", kind), FIRST_WAVE)
+    return (
+        wave,
+        not _is_namespace(one.source),
+        kind,
+        _read_object_namespace(one.source),
+        _read_object_name(one.body),
+    )
 
 
 def _is_home(source: PolicySource) -> bool:
-    return _is_namespace(source) and _name(source.body) == NAMESPACE
+    return _is_namespace(source) and _read_object_name(source.body) == POLICIES_NAMESPACE
 
 
 def _is_namespace(source: PolicySource) -> bool:
     return source.body.get("kind") == "Namespace"
 
 
-def _home(source: PolicySource) -> str:
+def _read_object_namespace(source: PolicySource) -> str:
     return str((source.body.get("metadata") or {}).get("namespace") or "")
 
 
-def _name(body: Body) -> str:
+def _read_object_name(body: Body) -> str:
     return str((body.get("metadata") or {}).get("name"))
 
 
-def guardrails(workspace: Workspace, cluster: str) -> Guardrails:
+def list_guardrails(workspace: Workspace, cluster: str) -> Guardrails:
     """Return what the GitOps project that applies the cluster's policies must allow."""
-    rest = [body for body in exported(workspace, cluster) if body.get("apiVersion") != ADMISSION]
-    homes = {NAMESPACE}
+    rest = [body for body in export_objects(workspace, cluster) if body.get("apiVersion") != ADMISSION_API]
+    homes = {POLICIES_NAMESPACE}
     wide: set[tuple[str, str]] = set()
     spaced: set[tuple[str, str]] = set()
     for body in rest:
@@ -154,7 +163,7 @@ def guardrails(workspace: Workspace, cluster: str) -> Guardrails:
         homes |= {str(home)} if home else set()
         (spaced if home else wide).add(kind)
     wide.discard(("", "Namespace"))  # every guardrail project allows it
-    return Guardrails(PREFIX, tuple(sorted(homes)), tuple(sorted(wide)), tuple(sorted(spaced)))
+    return Guardrails(POLICY_PREFIX, tuple(sorted(homes)), tuple(sorted(wide)), tuple(sorted(spaced)))
 
 
 def settled(body: Body) -> Body:
@@ -166,10 +175,10 @@ def settled(body: Body) -> Body:
     spec = result.get("spec")
     if not isinstance(spec, dict):
         return result
-    if result.get("kind") == POLICY:
+    if result.get("kind") == POLICY_KIND:
         spec.setdefault("failurePolicy", "Fail")
-    if result.get("kind") in (POLICY, BINDING):
-        for match in _matches(spec):
+    if result.get("kind") in (POLICY_KIND, BINDING_KIND):
+        for match in _list_match_resources(spec):
             match.setdefault("matchPolicy", "Equivalent")
             match.setdefault("namespaceSelector", {})
             match.setdefault("objectSelector", {})
@@ -178,7 +187,7 @@ def settled(body: Body) -> Body:
     return result
 
 
-def _matches(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_match_resources(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for name in ("matchConstraints", "matchResources"):
         if isinstance(spec.get(name), dict):
             yield spec[name]

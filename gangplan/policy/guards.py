@@ -21,11 +21,11 @@ CONTROLLERS = (
 # Kubernetes' own controllers run as accounts of kube-system, or all under one name.
 _KUBERNETES = "system:serviceaccount:kube-system:"
 _MANAGER = "system:kube-controller-manager"
-DELETING, BY_CONTROLLER = "gangplan-deleting", "gangplan-controllers"
+DELETION_CONDITION, CONTROLLER_CONDITION = "gangplan-deleting", "gangplan-controllers"
 MOST_CONDITIONS = 64  # validation.go of admissionregistration, v1.34
 
 
-def guarded(spec: dict[str, Any], controllers: Collection[str] = ()) -> None:
+def add_guard_conditions(spec: dict[str, Any], controllers: Collection[str] = ()) -> None:
     """Put the conditions before those of a policy that judges updates.
 
     `controllers` are more service accounts, as NAMESPACE/NAME. A policy that would then have more than 64
@@ -52,11 +52,11 @@ def conditions(controllers: Collection[str] = ()) -> list[dict[str, str]]:
     user = "request.userInfo.username"
     return [
         {
-            "name": DELETING,
+            "name": DELETION_CONDITION,
             "expression": 'request.operation != "UPDATE" || !has(object.metadata.deletionTimestamp)',
         },
         {
-            "name": BY_CONTROLLER,
+            "name": CONTROLLER_CONDITION,
             "expression": f'request.operation != "UPDATE" || !({user}.startsWith("{_KUBERNETES}") ||'
             f" {user} in [{accounts}])",
         },

@@ -10,20 +10,20 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.findings import Finding, Location
+from gangplan.findings import FieldPath, Finding, Location
 from gangplan.objects import Body, ref_of
-from gangplan.policy.checks import PolicyChecker, home_of, plain
-from gangplan.policy.places import blamed_place
+from gangplan.policy.checks import PolicyChecker, drop_hash_placeholder, find_policy_location
+from gangplan.policy.places import find_cause_place
 from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICY_UNDECIDED
 from gangplan.trace import Tracer
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
 from gangplan.validate.apiserver.policy.matching import CREATE, may_match
-from gangplan.validate.apiserver.policy.model import Path, User
-from gangplan.validate.made import MadeObject, made_of
-from gangplan.validate.problems import dotted
+from gangplan.validate.apiserver.policy.model import User
+from gangplan.validate.made import MadeObject, list_made_objects
+from gangplan.validate.problems import format_path
 
-# (API version, kind) of everything that `made_of` returns.
+# (API version, kind) of everything that `list_made_objects` returns.
 KINDS = (
     *(("jobset.x-k8s.io/v1alpha2", "JobSet"), ("batch/v1", "Job"), ("v1", "Pod"), ("v1", "Service")),
     *(("v1", "ConfigMap"), ("v1", "Secret"), ("kueue.x-k8s.io/v1beta2", "Workload")),
@@ -31,29 +31,29 @@ KINDS = (
 _NOT_MADE = "matchConditions: [{name: not-made, expression: '!has(object.metadata.ownerReferences)'}]"
 
 
-def made_findings(checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer) -> list[Finding]:
+def check_created_objects(checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer) -> list[Finding]:
     """Return what the workspace's own policies report about what controllers create from objects, each cause
     once."""
     found: dict[object, Finding] = {}
-    if not _own(checker):
+    if not _has_own_matching_policies(checker):
         return []
-    for made in made_of(bodies):
-        for violation in _evaluator(checker, made.user).judge([made.body]):
+    for made in list_made_objects(bodies):
+        for violation in _build_user_evaluator(checker, made.user).judge([made.body]):
             name = violation.policy.name
             if violation.is_undecided or not made.is_whole:
-                found.setdefault(name, _undecided(name, home_of(violation), made))
+                found.setdefault(name, _build_undecided_finding(name, find_policy_location(violation), made))
                 continue
-            one = _finding(checker, violation, made, bodies[made.index], tracer)
+            one = _build_created_object_finding(checker, violation, made, bodies[made.index], tracer)
             found.setdefault((one.rule, one.where, one.message), one)
     return list(found.values())
 
 
-def _own(checker: PolicyChecker) -> bool:
+def _has_own_matching_policies(checker: PolicyChecker) -> bool:
     """Return whether any policy of the workspace may match such objects."""
-    return bool(_evaluator(checker, "").policies)
+    return bool(_build_user_evaluator(checker, "").policies)
 
 
-def _evaluator(checker: PolicyChecker, user: str) -> PolicyEvaluator:
+def _build_user_evaluator(checker: PolicyChecker, user: str) -> PolicyEvaluator:
     """Return the evaluator for requests of a user, built once per user."""
     if user not in checker.of_controllers:
         whole = checker.evaluator
@@ -70,7 +70,7 @@ def _evaluator(checker: PolicyChecker, user: str) -> PolicyEvaluator:
     return checker.of_controllers[user]
 
 
-def _undecided(name: str, home: Location, made: MadeObject) -> Finding:
+def _build_undecided_finding(name: str, home: Location, made: MadeObject) -> Finding:
     kinds = f"{made.body['kind']}s that {made.maker} makes"
     return Finding(
         POLICY_UNDECIDED,
@@ -80,31 +80,31 @@ def _undecided(name: str, home: Location, made: MadeObject) -> Finding:
     )
 
 
-def _finding(
+def _build_created_object_finding(
     checker: PolicyChecker, violation: Violation, made: MadeObject, origin: Body, tracer: Tracer
 ) -> Finding:
     """Return a finding at the field of the run's template, or at the policy if the template has no such
     field."""
-    home = home_of(violation)
+    home = find_policy_location(violation)
     paths = tuple((*made.prefix, *path) for path in violation.paths)
     placed = dataclasses.replace(violation, index=made.index, paths=paths)
-    where, path = blamed_place(placed, tracer, None, checker.cluster)
-    if not any(_has(origin, one) for one in paths):
+    where, path = find_cause_place(placed, tracer, None, checker.cluster)
+    if not any(_has_value_at_path(origin, one) for one in paths):
         where = home
     so = ", and the run never starts" if violation.severity is Severity.ERROR else ""
     return Finding(
         checker.rulebook.policy(violation.policy.name),
         where,
-        plain(violation.message),
+        drop_hash_placeholder(violation.message),
         f"{made.maker} makes this {made.body['kind']} of the run's template{so}. Patch the template, or leave"
         f" what controllers make out of the policy ({home.file}): {_NOT_MADE}.",
-        plain(str(ref_of(made.body))),
-        dotted(path),
+        drop_hash_placeholder(str(ref_of(made.body))),
+        format_path(path),
         level=violation.severity,
     )
 
 
-def _has(body: Any, path: Path) -> bool:
+def _has_value_at_path(body: Any, path: FieldPath) -> bool:
     """Return whether an object has a value at a path."""
     for step in path:
         is_there = (

@@ -5,41 +5,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.component import Component, Undone
-from gangplan.component.undo import Key
-from gangplan.findings import Location
+from gangplan.component import Component, OperationStates
+from gangplan.component.undo import ProblemKey
+from gangplan.findings import FieldPath, Location
 from gangplan.objects import Body
 from gangplan.packs.model import FactParam
 from gangplan.policy.choose import ChosenPolicy
-from gangplan.resolve.facts import STATED
+from gangplan.resolve.facts import STATED_FACTS
 from gangplan.source import Document
 from gangplan.trace import Cause, Trace, Tracer
-from gangplan.trace.cause import Path
 from gangplan.trace.context import IN_SPEC
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
 from gangplan.workspace import OVERLAYS, SPECS
 
 # Fields that identify the object: any expression may read them, few are about them.
-_IDENTITY: tuple[Path, ...] = (
+_IDENTITY: tuple[FieldPath, ...] = (
     *(("apiVersion",), ("kind",), ("metadata", "name")),
     *(("metadata", "namespace"), ("metadata", "labels", "gangplan.dev/job")),
 )
 
 
-def blamed_place(
+def find_cause_place(
     violation: Violation,
     tracer: Tracer,
     page: ChosenPolicy | None,
     cluster: Document | None,
-    undone: Undone | None = None,
-) -> tuple[Location, Path]:
+    undone: OperationStates | None = None,
+) -> tuple[Location, FieldPath]:
     """Return the place to report, and the field of the object that the finding is about.
 
     The first that exists: the operation of a patch that brings the breach (`undone` has all operations, where
     they are known), the field that the policy's page names (`blames`), what decides a field that the
     expression read, and the field of the cluster's file that sets or could set a parameter.
     """
-    if undone is not None and (found := _patched(violation, undone)):
+    if undone is not None and (found := _find_patch_place(violation, undone)):
         return found
     paths = [path for path in violation.paths if path not in _IDENTITY]
     traces = [(path, tracer(violation.index, path)) for path in paths or violation.paths]
@@ -54,21 +53,23 @@ def blamed_place(
     path, trace = traces[0] if traces else ((), tracer(violation.index, ()))
     if role == "cluster" and cluster:
         return cluster.where(tuple(field)), path
-    if paths and (found := _decider(traces, violation.message)):
+    if paths and (found := _find_deciding_place(traces, violation.message)):
         return found
-    return _stated(violation, page, cluster) or trace.where, path
+    return _find_parameter_place(violation, page, cluster) or trace.where, path
 
 
-def undone_by(evaluator: PolicyEvaluator, component: Component, before: Sequence[Body]) -> Undone:
+def find_undone_operations(
+    evaluator: PolicyEvaluator, component: Component, before: Sequence[Body]
+) -> OperationStates:
     """Return the undone operations of a component on objects that policies judge."""
-    return Undone(component, before, lambda state: map(_key_of, evaluator.judge(state)))
+    return OperationStates(component, before, lambda state: map(_key_of, evaluator.judge(state)))
 
 
-def _key_of(violation: Violation) -> Key:
+def _key_of(violation: Violation) -> ProblemKey:
     return (violation.index, violation.policy.name, violation.validation), ()
 
 
-def _patched(violation: Violation, undone: Undone) -> tuple[Location, Path] | None:
+def _find_patch_place(violation: Violation, undone: OperationStates) -> tuple[Location, FieldPath] | None:
     """Return the place of the patch operation that brings the breach, and the field that it wrote."""
     number = undone.cause(_key_of(violation))
     if number is None or violation.index >= len(undone.states[0]):  # no patch applies to a schedule's pod
@@ -82,7 +83,7 @@ def _is_patch(cause: Cause) -> bool:
     return cause.file.startswith(f"{OVERLAYS}/") and not cause.file.endswith("/cluster.yaml")
 
 
-def _is_named(cause: Cause, role: str, field: Path) -> bool:
+def _is_named(cause: Cause, role: str, field: FieldPath) -> bool:
     """Return whether a cause is the named field of the spec or the team's file; for a spec also its
     default."""
     is_team, is_spec = cause.file.endswith("/team.yaml"), cause.file.startswith(f"{SPECS}/")
@@ -94,13 +95,15 @@ def _is_named(cause: Cause, role: str, field: Path) -> bool:
     return IN_SPEC.get(name, (name,))[: len(field)] == field
 
 
-def _decider(traces: Sequence[tuple[Path, Trace]], message: str) -> tuple[Location, Path] | None:
+def _find_deciding_place(
+    traces: Sequence[tuple[FieldPath, Trace]], message: str
+) -> tuple[Location, FieldPath] | None:
     """Return the place whose value shows in one of the fields, or else what gangplan looked at to decide
     them.
 
     Values that the message quotes come first, then written ones, then defaults.
     """
-    shown: list[tuple[int, bool, int, Location, Path]] = []
+    shown: list[tuple[int, bool, int, Location, FieldPath]] = []
     for path, trace in traces:
         for cause in trace.causes:
             if cause.where and cause.is_direct:
@@ -111,11 +114,13 @@ def _decider(traces: Sequence[tuple[Path, Trace]], message: str) -> tuple[Locati
     return next(((trace.where, path) for path, trace in traces if not trace.is_own), None)
 
 
-def _stated(violation: Violation, page: ChosenPolicy | None, cluster: Document | None) -> Location | None:
+def _find_parameter_place(
+    violation: Violation, page: ChosenPolicy | None, cluster: Document | None
+) -> Location | None:
     """Return where the cluster's file sets, or could set, a parameter that the expression read."""
     for path in violation.params:
         origin = page.origins.get(str(path[-1])) if page else None
-        field = STATED.get(origin.fact) if isinstance(origin, FactParam) else origin
+        field = STATED_FACTS.get(origin.fact) if isinstance(origin, FactParam) else origin
         if field and cluster:
             return cluster.where(field)
     return None

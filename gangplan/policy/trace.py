@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gangplan.findings import Location
-from gangplan.objects import BINDING, POLICY, Body
-from gangplan.packs.facts import FACTS
+from gangplan.findings import FieldPath, Location
+from gangplan.objects import BINDING_KIND, POLICY_KIND, Body
+from gangplan.packs.facts import PACK_FACTS
 from gangplan.packs.model import FactParam
-from gangplan.policy.choose import FABRICS, ChosenPolicy
-from gangplan.policy.export import Emitted, emitted, server_action
-from gangplan.policy.guards import BY_CONTROLLER, DELETING
+from gangplan.policy.choose import FABRICS_PARAMETER, ChosenPolicy
+from gangplan.policy.export import AppliedObject, build_applied_objects, choose_server_action
+from gangplan.policy.guards import CONTROLLER_CONDITION, DELETION_CONDITION
 from gangplan.records import dataclass
-from gangplan.resolve.facts import STATED
+from gangplan.resolve.facts import STATED_FACTS
 from gangplan.source import Document
 from gangplan.trace import Cause, Tracer
-from gangplan.trace.cause import Path, Trace, asides, trace_of
-from gangplan.trace.files import Files, at, own
-from gangplan.validate.problems import dotted
+from gangplan.trace.cause import Trace, mark_indirect, trace_of
+from gangplan.trace.files import TracedFiles, build_own_cause, find_value_at
+from gangplan.validate.problems import format_path
 from gangplan.workspace import Workspace
 
 # The namespaces that a binding selects, and the fields of the cluster's file that exempt some (exempt.py).
-_HOMES: Path = ("spec", "matchResources", "namespaceSelector")
+_HOMES: FieldPath = ("spec", "matchResources", "namespaceSelector")
 PACK = "gangplan.dev/pack"
-_OF_LEVELS: tuple[Path, ...] = (("fabrics",), ("nodePools",), ("teams",))
+_OF_LEVELS: tuple[FieldPath, ...] = (("fabrics",), ("nodePools",), ("teams",))
 
 
-def policy_tracer(workspace: Workspace, cluster: str, bodies: Sequence[Body]) -> Tracer:
+def build_policy_tracer(workspace: Workspace, cluster: str, bodies: Sequence[Body]) -> Tracer:
     """Return the tracer of the cluster's policy objects; `bodies` are these objects in order."""
     document = workspace.clusters[cluster].document
-    made = emitted(workspace, cluster)
+    made = build_applied_objects(workspace, cluster)
 
-    def tracer(index: int, path: Path) -> Trace:
-        place = _Place(workspace, cluster, Files(cluster=document), made[index], bodies[index])
+    def tracer(index: int, path: FieldPath) -> Trace:
+        place = _Place(workspace, cluster, TracedFiles(cluster=document), made[index], bodies[index])
         return trace_of(place.causes(path), Location(document.file, 1, 1))
 
     return tracer
@@ -44,8 +44,8 @@ class _Place:
 
     workspace: Workspace
     name: str
-    files: Files
-    made: Emitted
+    files: TracedFiles
+    made: AppliedObject
     body: Body
 
     @property
@@ -53,61 +53,74 @@ class _Place:
         """The chosen policy of a pack that the object belongs to."""
         return self.made.chosen
 
-    def causes(self, path: Path) -> list[Cause]:
+    def causes(self, path: FieldPath) -> list[Cause]:
         """Return what decided a field; for the name, also what put the object on the cluster."""
         packs = [self.files.cause("cluster", "policies", "packs").aside()]
         labels = self.chosen.source.body["metadata"].get("labels") if self.chosen else None
-        if (labels or {}).get(PACK) == FABRICS:
+        if (labels or {}).get(PACK) == FABRICS_PARAMETER:
             packs += [self.files.cause("cluster", *field).aside() for field in _OF_LEVELS]
         is_named = path in ((), ("metadata", "name")) and self.chosen is not None
         return [*self._causes(path), *(packs if is_named else ())]
 
-    def _causes(self, path: Path) -> Iterator[Cause]:
+    def _causes(self, path: FieldPath) -> Iterator[Cause]:
         kind, source = self.body.get("kind"), self.made.source
         document = None if source.is_shipped else source.document
         if path[:2] == ("metadata", "annotations"):
-            yield own("the wave in which engines apply it, and the file that it comes from")
+            yield build_own_cause("the wave in which engines apply it, and the file that it comes from")
         elif path == ("spec", "validationActions") or path[:2] == ("spec", "validationActions"):
             yield from self._action()
-        elif kind == POLICY and path[:2] == ("spec", "matchConditions") and self._is_guard(path):
-            yield own("what ends and what controllers do is left alone")
+        elif kind == POLICY_KIND and path[:2] == ("spec", "matchConditions") and self._is_guard(path):
+            yield build_own_cause("what ends and what controllers do is left alone")
             yield self.files.cause("cluster", "policies", "controllers").aside()
         elif document is not None:
-            yield from _written(document, self._before(path))
+            yield from _trace_written_field(document, self._before(path))
         elif self.chosen and path[:1] == ("data",) and len(path) == 2:
             yield from self._param(self.chosen, str(path[1]))
-        elif kind == BINDING and self.chosen and path[:3] == _HOMES and self.chosen.excused:
-            yield own("namespaces whose level admits what a fabric needs are left alone")
+        elif kind == BINDING_KIND and self.chosen and path[:3] == _HOMES and self.chosen.excused:
+            yield build_own_cause("namespaces whose level admits what a fabric needs are left alone")
             yield from (self.files.cause("cluster", *field).aside() for field in _OF_LEVELS)
-        elif kind == BINDING and self.chosen:
+        elif kind == BINDING_KIND and self.chosen:
             label = self.chosen.label
-            yield own(f"it holds for what bears gangplan.dev/{label}" if label else "it holds for every team")
+            yield build_own_cause(
+                f"it holds for what bears gangplan.dev/{label}" if label else "it holds for every team"
+            )
         else:
-            words = "the policy comes with gangplan" if kind == POLICY else "gangplan makes it of the pack"
-            yield own(words)
+            words = (
+                "the policy comes with gangplan" if kind == POLICY_KIND else "gangplan makes it of the pack"
+            )
+            yield build_own_cause(words)
 
-    def _is_guard(self, path: Path) -> bool:
-        condition = at(self.body, path[:3]) if len(path) > 2 else None
-        return not isinstance(condition, dict) or condition.get("name") in (DELETING, BY_CONTROLLER)
+    def _is_guard(self, path: FieldPath) -> bool:
+        condition = find_value_at(self.body, path[:3]) if len(path) > 2 else None
+        return not isinstance(condition, dict) or condition.get("name") in (
+            DELETION_CONDITION,
+            CONTROLLER_CONDITION,
+        )
 
-    def _before(self, path: Path) -> Path:
+    def _before(self, path: FieldPath) -> FieldPath:
         """Return a path as it is in the object's own file, without gangplan's conditions."""
         if path[:2] != ("spec", "matchConditions") or len(path) < 3 or not isinstance(path[2], int):
             return path
-        own_count = len(at(self.made.source.body, path[:2]) or ())
-        ours = len(at(self.body, path[:2]) or ()) - own_count
+        own_count = len(find_value_at(self.made.source.body, path[:2]) or ())
+        ours = len(find_value_at(self.body, path[:2]) or ()) - own_count
         return (*path[:2], path[2] - ours, *path[3:])
 
     def _action(self) -> Iterator[Cause]:
         settings = self.workspace.clusters[self.name].spec.policies
         enforcement = self.files.cause("cluster", "policies", "enforcement")
         if self.made.source.document is not None:
-            yield from asides(_written(self.made.source.document, ("spec", "validationActions")))
+            yield from mark_indirect(
+                _trace_written_field(self.made.source.document, ("spec", "validationActions"))
+            )
         elif self.chosen is not None:
             stated = self.files.cause("cluster", "policies", "actions", self.chosen.policy)
-            is_capped = server_action(self.chosen.action, settings.enforcement) != self.chosen.action
+            is_capped = choose_server_action(self.chosen.action, settings.enforcement) != self.chosen.action
             is_shown = stated.is_written and not is_capped
-            yield stated if is_shown else own("what the pack says, and at most what the cluster enforces")
+            yield (
+                stated
+                if is_shown
+                else build_own_cause("what the pack says, and at most what the cluster enforces")
+            )
             yield stated.aside()
         yield enforcement.aside()
 
@@ -115,21 +128,24 @@ class _Place:
         origin = chosen.origins.get(key)
         stated = self.files.cause("cluster", "policies", "params", chosen.policy, key)
         if isinstance(origin, FactParam):
-            meaning = FACTS[origin.fact].meaning if origin.fact in FACTS else origin.fact
-            yield own(f"filled in from the cluster: {meaning}".replace("`", ""))
-            yield from asides([*self._fact(origin.fact), stated])
+            meaning = PACK_FACTS[origin.fact].meaning if origin.fact in PACK_FACTS else origin.fact
+            yield build_own_cause(f"filled in from the cluster: {meaning}".replace("`", ""))
+            yield from mark_indirect([*self._fact(origin.fact), stated])
         elif origin is not None:
             yield stated
         else:
-            yield own("the pack's own value")
+            yield build_own_cause("the pack's own value")
             yield stated.aside()
 
     def _fact(self, fact: str) -> Iterator[Cause]:
         """Yield the files or fields that a fact is read from."""
-        if fact in STATED:
-            yield self.files.cause("cluster", *STATED[fact])
+        if fact in STATED_FACTS:
+            yield self.files.cause("cluster", *STATED_FACTS[fact])
         else:
-            yield from (_whole(self.files.cluster), *map(_whole, self._others()))
+            yield from (
+                _build_whole_file_cause(self.files.cluster),
+                *map(_build_whole_file_cause, self._others()),
+            )
 
     def _others(self) -> Iterator[Document | None]:
         teams = self.workspace.clusters[self.name].spec.teams
@@ -138,17 +154,17 @@ class _Place:
         yield self.workspace.catalog_document
 
 
-def _written(document: Document, path: Path) -> Iterator[Cause]:
+def _trace_written_field(document: Document, path: FieldPath) -> Iterator[Cause]:
     """Yield the cause of a field of a workspace's own file; the API server fills in what the file omits."""
-    if at(document.value, path) is None:
-        yield own("what the API server fills in")
+    if find_value_at(document.value, path) is None:
+        yield build_own_cause("what the API server fills in")
     else:
-        words = f"{dotted(path) or 'the object'} in {document.file}"
+        words = f"{format_path(path) or 'the object'} in {document.file}"
         yield Cause(document.where(path), words, document.file, path)
 
 
-def _whole(document: Document | None) -> Cause:
+def _build_whole_file_cause(document: Document | None) -> Cause:
     """Return a cause for a whole file, one of several that a fact is read from."""
     if document is None:
-        return own("the catalog")
+        return build_own_cause("the catalog")
     return Cause(document.where(()), f"read from {document.file}", document.file, (), True, False)

@@ -6,28 +6,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gangplan.emit import is_launch_file, is_run_file
-from gangplan.findings import Finding
-from gangplan.objects import Body, walk
-from gangplan.pipeline.base import AboutObject, once
+from gangplan.findings import FieldPath, Finding
+from gangplan.objects import Body, walk_leaves
+from gangplan.pipeline.base import ObjectFinding, merge_equal_findings
 from gangplan.pipeline.clusters import expand_cluster
-from gangplan.pipeline.platform import closed_clusters, platform_findings
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.platform import check_platform_files, find_closed_clusters
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.worker import PlannedRun, WorkerOptions, worker_of
+from gangplan.pipeline.worker import PlannedRun, WorkerOptions, create_worker
 from gangplan.policy.objects import POLICY_FILE
-from gangplan.policy.trace import policy_tracer
+from gangplan.policy.trace import build_policy_tracer
 from gangplan.records import dataclass
-from gangplan.resolve.upgrade import with_versions
+from gangplan.resolve.upgrade import replace_versions
 from gangplan.source import load_objects
 from gangplan.trace import Trace, Tracer, tracer_of
-from gangplan.trace.cause import Path
-from gangplan.trace.scripts import scripts_tracer
-from gangplan.trace.standing import standing_of, standing_tracer
+from gangplan.trace.scripts import build_scripts_tracer
+from gangplan.trace.standing import build_cluster_tracer, find_cluster_objects
 from gangplan.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedFile:
     """One file below rendered/: its path there, its text, its objects, and the tracer of their fields.
 
     In the objects of a run the hash of its name is a placeholder; `names` are the name with it and the real
@@ -44,31 +43,31 @@ class Rendered:
         """Return a value as it is in the file."""
         return value.replace(*self.names) if isinstance(value, str) and self.names[0] else value
 
-    def fields(self) -> Iterator[tuple[int, Path, object, Trace]]:
+    def fields(self) -> Iterator[tuple[int, FieldPath, object, Trace]]:
         """Yield every field other than mappings and lists: the object's index, its path, its value, its
         trace."""
         for index, body in enumerate(self.bodies):
-            for path, value in walk(body):
+            for path, value in walk_leaves(body):
                 yield index, path, value, self.tracer(index, path)
 
 
-def runs_by_template(workspace: Workspace, request: Request) -> tuple[list[Rendered], list[Finding]]:
+def render_template_runs(workspace: Workspace, request: Request) -> tuple[list[RenderedFile], list[Finding]]:
     """Return the runs of all specs that may be made from a template, and all findings."""
     specs = tuple(str(request.root / one) for one in sorted(workspace.template_marks))
-    return runs_of(workspace, replace(request, specs=specs)) if specs else ([], [])
+    return render_run_files(workspace, replace(request, specs=specs)) if specs else ([], [])
 
 
-def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], list[Finding]]:
+def render_run_files(workspace: Workspace, request: Request) -> tuple[list[RenderedFile], list[Finding]]:
     """Return the files of the runs that a request is about, those of their launch scripts, and all
     findings; specs with errors have no file."""
     found = []
-    result = preview(replace(request, engine="serial", jobs=1), workspace)
+    result = preview_render(replace(request, engine="serial", jobs=1), workspace)
     scripts: dict[str, PlannedRun] = {}
     for run in result.runs:
         text = result.texts[run.path]
         bodies = tuple(load_objects(text.replace(run.name, run.unit.run_name)))
         tracer = tracer_of(run.unit, bodies, workspace.components[run.cluster])
-        found.append(Rendered(run.path, text, bodies, tracer, (run.unit.run_name, run.name)))
+        found.append(RenderedFile(run.path, text, bodies, tracer, (run.unit.run_name, run.name)))
         folder = run.path.rpartition("/")[0]
         scripts.setdefault(folder, run)
         for name in run.unit.job.retired:  # an earlier run of the job, as the record that it is
@@ -77,35 +76,42 @@ def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], lis
                 text = result.texts[path]
                 bodies = tuple(load_objects(text.replace(name, run.unit.run_name)))
                 tracer = tracer_of(run.unit, bodies, workspace.components[run.cluster])
-                found.append(Rendered(path, text, bodies, tracer, (run.unit.run_name, name)))
+                found.append(RenderedFile(path, text, bodies, tracer, (run.unit.run_name, name)))
     for path, text in result.texts.items():
         mounting = scripts.get(path.rpartition("/")[0])
         if mounting is not None and is_launch_file(path):
             bodies = tuple(load_objects(text))
-            tracer = scripts_tracer(mounting.unit, bodies, workspace.components[mounting.cluster])
-            found.append(Rendered(path, text, bodies, tracer))
+            tracer = build_scripts_tracer(mounting.unit, bodies, workspace.components[mounting.cluster])
+            found.append(RenderedFile(path, text, bodies, tracer))
     return found, result.findings
 
 
-def located(workspace: Workspace, request: Request, problems: Sequence[AboutObject]) -> list[Finding]:
+def locate_findings(
+    workspace: Workspace, request: Request, problems: Sequence[ObjectFinding]
+) -> list[Finding]:
     """Return the findings of a comparison, each at what decides the field that differs."""
-    files: dict[str, Rendered] = {}
+    files: dict[str, RenderedFile] = {}
     for cluster in sorted({spot.path.split("/")[0] for _, spot in problems if spot}):
         spots = [spot for _, spot in problems if spot and spot.path.startswith(f"{cluster}/")]
         specs = {str(request.root / one.source) for one in spots if _is_run(one.path) and one.source}
         on_it = replace(request, clusters=(cluster,), specs=tuple(sorted(specs)))
-        made = runs_of(workspace, on_it)[0] if specs else []
+        made = render_run_files(workspace, on_it)[0] if specs else []
         if not all(_is_run(one.path) for one in spots):
-            made = [*made, *standing_on(workspace, replace(request, clusters=(cluster,)), cluster)[0]]
+            made = [
+                *made,
+                *render_cluster_files(workspace, replace(request, clusters=(cluster,)), cluster)[0],
+            ]
         files |= {one.path: one for one in made}
-    return once([_located(one, files.get(one[1].path) if one[1] else None) for one in problems])
+    return merge_equal_findings(
+        [_locate_object_finding(one, files.get(one[1].path) if one[1] else None) for one in problems]
+    )
 
 
 def _is_run(path: str) -> bool:
     return is_run_file(path)
 
 
-def _located(problem: AboutObject, file: Rendered | None) -> Finding:
+def _locate_object_finding(problem: ObjectFinding, file: RenderedFile | None) -> Finding:
     """Return the finding at the first field that differs and is decided by something that is written."""
     finding, spot = problem
     if spot is None or file is None or spot.index >= len(file.bodies):
@@ -116,23 +122,25 @@ def _located(problem: AboutObject, file: Rendered | None) -> Finding:
     return replace(finding, where=best.where) if best else finding
 
 
-def standing_on(workspace: Workspace, request: Request, cluster: str) -> tuple[list[Rendered], list[Finding]]:
+def render_cluster_files(
+    workspace: Workspace, request: Request, cluster: str
+) -> tuple[list[RenderedFile], list[Finding]]:
     """Return the files of a cluster's platform and tenants, and all findings."""
-    workspace = with_versions(workspace, request.versions, request.clusters)
-    findings = [*workspace.findings, *platform_findings(workspace)]
-    if cluster in closed_clusters(workspace, findings) or workspace.catalog is None:
+    workspace = replace_versions(workspace, request.versions, request.clusters)
+    findings = [*workspace.findings, *check_platform_files(workspace)]
+    if cluster in find_closed_clusters(workspace, findings) or workspace.catalog is None:
         return [], findings
-    expanded = expand_cluster(worker_of(workspace, WorkerOptions(keeps_texts=True)), cluster)
+    expanded = expand_cluster(create_worker(workspace, WorkerOptions(keeps_texts=True)), cluster)
     component = workspace.components[cluster]
     found = []
     for path, text in sorted(expanded.texts.items()):
         if path == f"{cluster}/{POLICY_FILE}":
             bodies = tuple(load_objects(text))
-            found.append(Rendered(path, text, bodies, policy_tracer(workspace, cluster, bodies)))
+            found.append(RenderedFile(path, text, bodies, build_policy_tracer(workspace, cluster, bodies)))
             continue
         _, part, name, *_ = path.removesuffix(".yaml").split("/")
-        standing = standing_of(workspace, cluster, name, name if part == "tenants" else "")
+        standing = find_cluster_objects(workspace, cluster, name, name if part == "tenants" else "")
         if standing is not None:
             bodies = tuple(load_objects(text))
-            found.append(Rendered(path, text, bodies, standing_tracer(standing, bodies, component)))
+            found.append(RenderedFile(path, text, bodies, build_cluster_tracer(standing, bodies, component)))
     return found, [*findings, *expanded.findings]

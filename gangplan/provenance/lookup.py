@@ -8,21 +8,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from gangplan.emit import is_launch_file, is_run_file, source_of
+from gangplan.emit import is_launch_file, is_run_file, read_header_source
 from gangplan.errors import UserError
-from gangplan.findings import Finding, Location
+from gangplan.findings import FieldPath, Finding, Location
 from gangplan.objects import Body
 from gangplan.pipeline.request import Request
-from gangplan.provenance.lines import Rendered, runs_by_template, runs_of, standing_on
-from gangplan.provenance.scripts import scripts_remark
+from gangplan.provenance.lines import (
+    RenderedFile,
+    render_cluster_files,
+    render_run_files,
+    render_template_runs,
+)
+from gangplan.provenance.scripts import describe_launch_scripts
 from gangplan.records import dataclass
-from gangplan.source.lines import lines_of, paths_at
+from gangplan.source.lines import find_paths_at_line, lines_of
 from gangplan.spec.waiver import WaiverScope
 from gangplan.spec.waiver_files import WAIVERS
 from gangplan.trace import Cause, Trace
-from gangplan.trace.cause import Path
-from gangplan.trace.files import at
-from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, Workspace, load_workspace, nearest
+from gangplan.trace.files import find_value_at
+from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, Workspace, load_workspace, suggest_nearest
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 
@@ -32,7 +36,7 @@ class LineOrigin:
     """A field of a rendered object: the object, the path, the value, and where it comes from."""
 
     body: Body
-    path: Path
+    path: FieldPath
     value: object
     trace: Trace
 
@@ -49,7 +53,7 @@ class LineOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LineAnswer:
     """The answer about a line.
 
     `fields` are those on it, in its own file; a rendered line has `origins`, a written one `outcomes`.
@@ -58,33 +62,33 @@ class Answer:
 
     file: str
     line: int
-    fields: tuple[Path, ...] = ()
+    fields: tuple[FieldPath, ...] = ()
     origins: tuple[LineOrigin, ...] = ()
     outcomes: tuple[LineOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
     remark: str = ""
 
 
-def place_in(text: str) -> tuple[str, int] | None:
+def parse_file_line(text: str) -> tuple[str, int] | None:
     """Return file and line of `FILE:LINE` or `FILE:LINE:COLUMN`; None for any other text."""
     match = _PLACE.fullmatch(text)
     return (match["file"], int(match["line"])) if match else None
 
 
-def ask(request: Request, file: str, line: int) -> Answer:
+def explain_line(request: Request, file: str, line: int) -> LineAnswer:
     """Return the answer for a line of a file of the workspace. Raises UserError if there is no such file
     or line."""
-    name, text = _read(request.root, file)
+    name, text = _read_workspace_file(request.root, file)
     count = len(text.splitlines())
     if not 1 <= line <= count:
         raise UserError(f"there is no line {line} in {name}", f"It has the lines 1 to {count}.")
     workspace = load_workspace(request.root)
     if name.startswith(f"{RENDERED}/"):
-        return _rendered(workspace, request, name, text, line)
-    return _written(workspace, request, name, text, line)
+        return _explain_rendered_line(workspace, request, name, text, line)
+    return _explain_written_line(workspace, request, name, text, line)
 
 
-def _read(root: FilePath, file: str) -> tuple[str, str]:
+def _read_workspace_file(root: FilePath, file: str) -> tuple[str, str]:
     """Return the path from the root, and the text."""
     for start in (FilePath.cwd(), root):
         path = start / file
@@ -94,70 +98,84 @@ def _read(root: FilePath, file: str) -> tuple[str, str]:
     folder = root / FilePath(file).parent
     listed = folder.iterdir() if folder.is_dir() else ()
     there = [f"{FilePath(file).parent.as_posix()}/{one.name}" for one in listed if one.is_file()]
-    raise UserError(f"there is no file {file} in this workspace", nearest(file, there) if there else "")
+    raise UserError(
+        f"there is no file {file} in this workspace", suggest_nearest(file, there) if there else ""
+    )
 
 
 # Rendered lines
 
 
-def _rendered(workspace: Workspace, request: Request, name: str, text: str, line: int) -> Answer:
-    number, start = _document_at(text, line)
-    documents = _documents(text)
+def _explain_rendered_line(
+    workspace: Workspace, request: Request, name: str, text: str, line: int
+) -> LineAnswer:
+    number, start = _find_document_at_line(text, line)
+    documents = _split_yaml_documents(text)
     own = text.splitlines()[line - 1]
     if own.startswith("#"):
-        return Answer(name, line, remark="gangplan's mark: the file that this one comes from")
+        return LineAnswer(name, line, remark="gangplan's mark: the file that this one comes from")
     if own.rstrip() == "---":
-        return Answer(name, line, remark="the line between two objects")
-    fields = paths_at(documents[number], line - start)
-    files, findings = _files_for(workspace, request, name)
+        return LineAnswer(name, line, remark="the line between two objects")
+    fields = find_paths_at_line(documents[number], line - start)
+    files, findings = _render_current_files(workspace, request, name)
     if not files and findings:
-        return Answer(name, line, findings=tuple(findings))
+        return LineAnswer(name, line, findings=tuple(findings))
     found = next((one for one in files if one.path == name.removeprefix(f"{RENDERED}/")), None) or next(
-        (one for one in files if _job_of(one.path) == _job_of(name.removeprefix(f"{RENDERED}/"))), None
+        (
+            one
+            for one in files
+            if _strip_run_hash(one.path) == _strip_run_hash(name.removeprefix(f"{RENDERED}/"))
+        ),
+        None,
     )
-    index = _index(found, documents, number) if found else None
+    index = _find_object_index(found, documents, number) if found else None
     if found is None or index is None:
         raise UserError(f"{name} is stale: nothing like it is rendered now", "Run gangplan render.")
     body = found.bodies[index]
     origins = tuple(
-        LineOrigin(body, path, found.shown(at(body, path)), found.tracer(index, path)) for path in fields
+        LineOrigin(body, path, found.shown(find_value_at(body, path)), found.tracer(index, path))
+        for path in fields
     )
     remark = "" if found.text == text else "rendered/ is stale: this shows what would be rendered now"
     if is_launch_file(found.path):
-        remark = remark or scripts_remark(request.root, name, text, line)
-    return Answer(name, line, tuple(fields), origins, findings=tuple(findings), remark=remark)
+        remark = remark or describe_launch_scripts(request.root, name, text, line)
+    return LineAnswer(name, line, tuple(fields), origins, findings=tuple(findings), remark=remark)
 
 
-def _files_for(workspace: Workspace, request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
+def _render_current_files(
+    workspace: Workspace, request: Request, name: str
+) -> tuple[list[RenderedFile], list[Finding]]:
     """Return what is rendered today for the file's cluster: its run, or the cluster's platform and
     tenants."""
     parts = name.split("/")
     clusters = workspace.clusters
     if len(parts) < 4 or parts[1] not in clusters:
-        raise UserError(f"{name} belongs to no cluster", nearest(parts[1], clusters))
+        raise UserError(f"{name} belongs to no cluster", suggest_nearest(parts[1], clusters))
     if parts[2] != "runs":
-        return standing_on(workspace, request, parts[1])
-    source = source_of(request.root / name)
+        return render_cluster_files(workspace, request, parts[1])
+    source = read_header_source(request.root / name)
     if source is not None and is_launch_file("/".join(parts[1:])):
-        return runs_of(workspace, replace(request, clusters=(parts[1],), teams=(parts[3],)))
+        return render_run_files(workspace, replace(request, clusters=(parts[1],), teams=(parts[3],)))
     if source is None or not (request.root / source).is_file():
         raise UserError(
             f"{name} is not what gangplan renders from a spec that is there", "Run gangplan render."
         )
-    return runs_of(workspace, replace(request, clusters=(parts[1],), specs=(str(request.root / source),)))
+    return render_run_files(
+        workspace, replace(request, clusters=(parts[1],), specs=(str(request.root / source),))
+    )
 
 
-def _job_of(path: str) -> str:
+def _strip_run_hash(path: str) -> str:
     """Return a run's path without the hash, and any other path as it is."""
     return path.rpartition("-")[0] if is_run_file(path) else path
 
 
-def _documents(text: str) -> list[str]:
+def _split_yaml_documents(text: str) -> list[str]:
     """Return the documents of a rendered stream."""
     return re.split(r"(?m)^---[ \t]*$\n?", text)
 
 
-def _document_at(text: str, line: int) -> tuple[int, int]:
+def _find_document_at_line(text: str, line: int) -> tuple[int, int]:
     """Return which document a line is in, and how many lines come before that document."""
     number = start = 0
     for place, one in enumerate(text.splitlines()[:line], 1):
@@ -166,10 +184,10 @@ def _document_at(text: str, line: int) -> tuple[int, int]:
     return number, start
 
 
-def _index(found: Rendered, documents: list[str], number: int) -> int | None:
+def _find_object_index(found: RenderedFile, documents: list[str], number: int) -> int | None:
     """Return the index of today's object that a document of the file shows: of the same kind, counted
     within its kind."""
-    kinds = [_kind(one) for one in documents]
+    kinds = [_read_document_kind(one) for one in documents]
     wanted = kinds[: number + 1].count(kinds[number])
     for index, body in enumerate(found.bodies):
         wanted -= body["kind"] == kinds[number]
@@ -178,7 +196,7 @@ def _index(found: Rendered, documents: list[str], number: int) -> int | None:
     return None
 
 
-def _kind(document: str) -> str:
+def _read_document_kind(document: str) -> str:
     match = re.search(r"(?m)^kind: *\"?([A-Za-z]+)", document)
     return match[1] if match else ""
 
@@ -186,15 +204,21 @@ def _kind(document: str) -> str:
 # Written lines
 
 
-def _written(workspace: Workspace, request: Request, name: str, text: str, line: int) -> Answer:
-    files, findings = _affected(workspace, request, name)
+def _explain_written_line(
+    workspace: Workspace, request: Request, name: str, text: str, line: int
+) -> LineAnswer:
+    files, findings = _render_affected_files(workspace, request, name)
     is_overlay = name.startswith(f"{OVERLAYS}/") and not name.endswith("/cluster.yaml")
-    fields = [] if is_overlay else paths_at(text, line)
+    fields = [] if is_overlay else find_paths_at_line(text, line)
     if is_overlay:
-        places = _patch_lines(workspace, name, line)
-        outcomes = _outcomes(files, lambda cause: _stands(cause.where, name, places))
+        places = _find_operation_lines(workspace, name, line)
+        outcomes = _collect_line_outcomes(
+            files, lambda cause: _is_location_in_lines(cause.where, name, places)
+        )
     else:
-        outcomes = _outcomes(files, lambda cause: cause.file == name and _meets(cause.field, fields))
+        outcomes = _collect_line_outcomes(
+            files, lambda cause: cause.file == name and _matches_asked_fields(cause.field, fields)
+        )
     remark = ""
     if not fields and not is_overlay:
         remark = "no field begins on this line"
@@ -204,44 +228,48 @@ def _written(workspace: Workspace, request: Request, name: str, text: str, line:
             remark += "; what the file does not say is reported at this line"
     elif name.startswith(f"{WAIVERS}/"):
         remark = "what it excuses bears a label, and runs have another name than without it"
-    return Answer(
+    return LineAnswer(
         name, line, tuple(fields), outcomes=tuple(outcomes), findings=tuple(findings), remark=remark
     )
 
 
-def _affected(workspace: Workspace, request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
+def _render_affected_files(
+    workspace: Workspace, request: Request, name: str
+) -> tuple[list[RenderedFile], list[Finding]]:
     """Return what is rendered from a file."""
     parts = name.split("/")
     if workspace.has_template(name):
-        return runs_by_template(workspace, request)
+        return render_template_runs(workspace, request)
     if parts[0] == SPECS and len(parts) > 2:
         if parts[2:] != ["team.yaml"]:
-            return runs_of(workspace, replace(request, specs=(str(request.root / name),)))
+            return render_run_files(workspace, replace(request, specs=(str(request.root / name),)))
         on = [one for one, cluster in workspace.clusters.items() if parts[1] in cluster.spec.teams]
-        return _both(workspace, request, on, (parts[1],))
+        return _render_runs_and_clusters(workspace, request, on, (parts[1],))
     if parts[0] == OVERLAYS and len(parts) > 2 and parts[1] in workspace.clusters:
-        return _both(workspace, request, [parts[1]], ())
+        return _render_runs_and_clusters(workspace, request, [parts[1]], ())
     if name.startswith(f"{WAIVERS}/"):
         scopes = [one.spec.scope for one in workspace.waivers if one.document.file == name]
         scope = scopes[0] if scopes else WaiverScope()
         on = [one for one in workspace.clusters if fnmatch.fnmatchcase(one, scope.cluster or "*")]
-        return _both(workspace, request, on, (scope.team,) if scope.team in workspace.teams else ())
+        return _render_runs_and_clusters(
+            workspace, request, on, (scope.team,) if scope.team in workspace.teams else ()
+        )
     if name == CATALOG:
-        return runs_of(workspace, request)
+        return render_run_files(workspace, request)
     raise UserError(
         f"{name} is no file that something is rendered from",
         "Name a line of a spec, team, cluster, catalog or waiver file, of a kustomization, or of rendered/.",
     )
 
 
-def _both(
+def _render_runs_and_clusters(
     workspace: Workspace, request: Request, clusters: Sequence[str], teams: tuple[str, ...]
-) -> tuple[list[Rendered], list[Finding]]:
+) -> tuple[list[RenderedFile], list[Finding]]:
     """Return the runs, and the platform and tenants of the clusters (for teams, only their tenants)."""
     chosen = tuple(one for one in clusters if not request.clusters or one in request.clusters)
-    files, findings = runs_of(workspace, replace(request, clusters=chosen, teams=teams))
+    files, findings = render_run_files(workspace, replace(request, clusters=chosen, teams=teams))
     for cluster in chosen:
-        standing, _ = standing_on(workspace, request, cluster)
+        standing, _ = render_cluster_files(workspace, request, cluster)
         files += [one for one in standing if not teams or _is_of(one.path, teams[0])]
     return files, findings
 
@@ -257,44 +285,48 @@ def _is_of(path: str, team: str) -> bool:
     return parts[1] == "platform" or parts[2] == team
 
 
-def _outcomes(files: Sequence[Rendered], is_meant: Callable[[Cause], bool]) -> list[LineOutcome]:
+def _collect_line_outcomes(
+    files: Sequence[RenderedFile], is_meant: Callable[[Cause], bool]
+) -> list[LineOutcome]:
     """Return every rendered field with a cause that `is_meant`."""
     found = []
     for file in files:
-        places: list[dict[Path, int]] = []
+        places: list[dict[FieldPath, int]] = []
         for index, path, value, trace in file.fields():
             meant = [cause for cause in trace.causes if is_meant(cause)]
             if not meant:
                 continue
-            places = places or _places(file.text)
+            places = places or _map_fields_to_lines(file.text)
             line = places[index].get(path, 0)
             origin = LineOrigin(file.bodies[index], path, file.shown(value), trace)
-            found.append(LineOutcome(f"{RENDERED}/{file.path}", line, origin, _decides(meant, trace)))
+            found.append(
+                LineOutcome(f"{RENDERED}/{file.path}", line, origin, _is_deciding_cause(meant, trace))
+            )
     return found
 
 
-def _decides(meant: Sequence[Cause], trace: Trace) -> bool:
+def _is_deciding_cause(meant: Sequence[Cause], trace: Trace) -> bool:
     """Return whether the value shows in the field: a cause that is meant is direct and written, or is the
     first."""
     return any(cause.is_direct and cause.is_written for cause in meant) or trace.causes[0] in meant
 
 
-def _places(text: str) -> list[dict[Path, int]]:
+def _map_fields_to_lines(text: str) -> list[dict[FieldPath, int]]:
     """Return, for each document, the line of the file where each field begins."""
     start, found = 0, []
-    for one in _documents(text):
+    for one in _split_yaml_documents(text):
         found.append({path: line + start for path, line in lines_of(one).items()})
         start += one.count("\n") + 1
     return found
 
 
-def _meets(field: Path, asked: Sequence[Path]) -> bool:
+def _matches_asked_fields(field: FieldPath, asked: Sequence[FieldPath]) -> bool:
     """Return whether a field is, holds or is part of one of those `asked` for; the whole file does not
     count."""
     return bool(field) and any(field[: len(one)] == one or one[: len(field)] == field for one in asked)
 
 
-def _patch_lines(workspace: Workspace, name: str, line: int) -> range:
+def _find_operation_lines(workspace: Workspace, name: str, line: int) -> range:
     """Return the lines of the operation that a line is part of."""
     component = workspace.components[name.split("/")[1]]
     starts = sorted(
@@ -308,5 +340,5 @@ def _patch_lines(workspace: Workspace, name: str, line: int) -> range:
     return range(before[-1] if before else line, after[0] if after else 1 << 30)
 
 
-def _stands(where: Location | None, name: str, lines: range) -> bool:
+def _is_location_in_lines(where: Location | None, name: str, lines: range) -> bool:
     return where is not None and where.file == name and where.line in lines

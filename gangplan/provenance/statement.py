@@ -21,7 +21,7 @@ TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
 BUILD = "https://gangplan.dev/render/v1"
 # gangplan cannot vouch for the machine that it runs on: CI names itself.
-BUILDER = "https://gangplan.dev/builder/unspecified"
+DEFAULT_BUILDER = "https://gangplan.dev/builder/unspecified"
 PAYLOAD = "application/vnd.in-toto+json"
 # The most bytes of a file of statements: 10 000 runs on ten clusters take a tenth.
 _MOST_BYTES = 256 << 20
@@ -41,17 +41,17 @@ class RenderStatement:
     versions: Mapping[str, str]
 
 
-def written(statement: RenderStatement, builder: str = BUILDER) -> str:
+def format_statement(statement: RenderStatement, builder: str = DEFAULT_BUILDER) -> str:
     """Return the statement as one line of JSON, the same bytes for the same contents."""
     document = {
         "_type": TYPE,
-        "subject": _described(statement.outputs),
+        "subject": _build_resource_descriptors(statement.outputs),
         "predicateType": PREDICATE,
         "predicate": {
             "buildDefinition": {
                 "buildType": BUILD,
                 "externalParameters": {"cluster": statement.cluster},
-                "resolvedDependencies": _described(statement.inputs),
+                "resolvedDependencies": _build_resource_descriptors(statement.inputs),
             },
             "runDetails": {"builder": {"id": builder, "version": dict(sorted(statement.versions.items()))}},
         },
@@ -59,11 +59,11 @@ def written(statement: RenderStatement, builder: str = BUILDER) -> str:
     return json.dumps(document, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
-def _described(digests: Mapping[str, str]) -> list[dict[str, Any]]:
+def _build_resource_descriptors(digests: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(digests.items())]
 
 
-def statements_in(file: Path) -> list[RenderStatement]:
+def read_statements(file: Path) -> list[RenderStatement]:
     """Read the statements of a file: JSON, JSON Lines, DSSE envelopes and bundles around them.
 
     Signatures are not checked. Raises UserError for anything else.
@@ -74,13 +74,13 @@ def statements_in(file: Path) -> list[RenderStatement]:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failed:
         raise UserError(f"{file} cannot be read: {failed}", "Name a file of gangplan provenance.") from None
-    found = [_statement(file, document) for document in _documents(file, text)]
+    found = [_parse_render_statement(file, document) for document in _parse_json_documents(file, text)]
     if not found:
         raise UserError(f"{file} holds no statement", "Write one: gangplan provenance --output DIR.")
     return found
 
 
-def _documents(file: Path, text: str) -> Iterator[Any]:
+def _parse_json_documents(file: Path, text: str) -> Iterator[Any]:
     """Yield all documents of a file: one that spans several lines, or one on each line."""
     try:
         yield json.loads(text)
@@ -97,8 +97,8 @@ def _documents(file: Path, text: str) -> Iterator[Any]:
                 ) from None
 
 
-def _statement(file: Path, document: Any) -> RenderStatement:
-    body = _opened(file, document)
+def _parse_render_statement(file: Path, document: Any) -> RenderStatement:
+    body = _open_dsse_envelope(file, document)
     try:
         if body["_type"] != TYPE or body["predicateType"] != PREDICATE:
             raise UserError(
@@ -112,19 +112,19 @@ def _statement(file: Path, document: Any) -> RenderStatement:
         versions = body["predicate"]["runDetails"]["builder"].get("version") or {}
         return RenderStatement(
             str(parameters["cluster"]),
-            _digests(definition.get("resolvedDependencies") or []),
-            _digests(body["subject"]),
+            _read_resource_digests(definition.get("resolvedDependencies") or []),
+            _read_resource_digests(body["subject"]),
             {str(name): str(version) for name, version in versions.items()},
         )
     except (KeyError, TypeError, AttributeError):
         raise UserError(f"{file} is no in-toto Statement v1", "Name a file of gangplan provenance.") from None
 
 
-def _digests(described: list[Any]) -> dict[str, str]:
+def _read_resource_digests(described: list[Any]) -> dict[str, str]:
     return {str(one["name"]): str(one["digest"]["sha256"]) for one in described}
 
 
-def _opened(file: Path, document: Any) -> Any:
+def _open_dsse_envelope(file: Path, document: Any) -> Any:
     """Return a statement from a DSSE envelope, or from a bundle around one."""
     if isinstance(document, dict) and isinstance(document.get("dsseEnvelope"), dict):
         document = document["dsseEnvelope"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 Ranges = list[tuple[int, int]]
-Item = tuple[Ranges, bool]  # of a class: code points, and whether it is all others that are meant
+ClassItem = tuple[Ranges, bool]  # of a class: code points, and whether it is all others that are meant
 
 LAST = sys.maxunicode
 
@@ -18,8 +18,8 @@ _WORD: Ranges = [(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)]
 _UPPER, _LOWER = (0x41, 0x5A), (0x61, 0x7A)
 
 # `\d` and similar classes; the capital letters are their complements.
-PERL: dict[str, Ranges] = {"d": _DIGIT, "s": _SPACE, "w": _WORD}
-POSIX: dict[str, Ranges] = {
+PERL_CLASSES: dict[str, Ranges] = {"d": _DIGIT, "s": _SPACE, "w": _WORD}
+POSIX_CLASSES: dict[str, Ranges] = {
     "alnum": [(0x30, 0x39), _UPPER, _LOWER],
     "alpha": [_UPPER, _LOWER],
     "ascii": [(0, 0x7F)],
@@ -58,18 +58,18 @@ Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi Wancho Warang_Citi Yezidi Yi Zanabaz
 """
 
 
-def is_category(name: str) -> bool:
-    """Return whether `category` knows a name."""
+def is_unicode_category(name: str) -> bool:
+    """Return whether `list_category_ranges` knows a name."""
     return name in _CATEGORIES.split() or name == "Any"
 
 
-def is_script(name: str) -> bool:
+def is_unicode_script(name: str) -> bool:
     """Return whether a name is a Unicode script."""
     return name in _SCRIPTS.split()
 
 
 @lru_cache(maxsize=32)
-def category(name: str) -> tuple[tuple[int, int], ...]:
+def list_category_ranges(name: str) -> tuple[tuple[int, int], ...]:
     """Return the code points of a general category such as `Lu` or `L`."""
     if name == "Any":
         return ((0, LAST),)
@@ -87,7 +87,7 @@ def category(name: str) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def class_of(items: Sequence[Item], negated: bool = False) -> str:
+def format_class(items: Sequence[ClassItem], negated: bool = False) -> str:
     """Return a class in the syntax of Python's `re`: what is in one of the items, or in none of them.
 
     A negated item stays one, because a flag `i` folds its code points before it is negated, as in Go.
@@ -102,9 +102,13 @@ def class_of(items: Sequence[Item], negated: bool = False) -> str:
 
 def _set_of(ranges: Ranges, negated: bool) -> str:
     """Return a set in brackets; an empty one, which Python has not, is all characters the other way round."""
-    parts = [_letter(low) if low == high else f"{_letter(low)}-{_letter(high)}" for low, high in ranges]
-    return f"[{'^' * (negated != (not parts))}{''.join(parts) or f'{_letter(0)}-{_letter(LAST)}'}]"
+    parts = [
+        _format_code_point(low) if low == high else f"{_format_code_point(low)}-{_format_code_point(high)}"
+        for low, high in ranges
+    ]
+    whole = f"{_format_code_point(0)}-{_format_code_point(LAST)}"
+    return f"[{'^' * (negated != (not parts))}{''.join(parts) or whole}]"
 
 
-def _letter(code: int) -> str:
+def _format_code_point(code: int) -> str:
     return chr(code) if chr(code).isalnum() and code < 0x80 else f"\\U{code:08x}"

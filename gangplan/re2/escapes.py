@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ALNUM = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+ALPHANUMERIC = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _HEX = frozenset("0123456789abcdefABCDEF")
 _OCTAL = frozenset("01234567")
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -12,24 +12,24 @@ class PatternError(ValueError):
     """Go would refuse the pattern; the message is Go's."""
 
 
-def fail(code: str, expression: str) -> PatternError:
+def build_pattern_error(code: str, expression: str) -> PatternError:
     """Return Go's error for an invalid pattern."""
     return PatternError(f"error parsing regexp: {code}: `{expression}`")
 
 
 def read_counts(text: str, at: int) -> tuple[int, int, int] | None:
     """Read the bounds in braces (-1: no upper bound) and their end; None if the brace is a literal."""
-    low, at = _number(text, at + 1)
+    low, at = _read_repeat_count(text, at + 1)
     high = low
     if low is not None and text[at : at + 1] == ",":
         at += 1
-        high, at = (-1, at) if text[at : at + 1] == "}" else _number(text, at)
+        high, at = (-1, at) if text[at : at + 1] == "}" else _read_repeat_count(text, at)
     if low is None or high is None or text[at : at + 1] != "}":
         return None
     return low, high, at + 1
 
 
-def _number(text: str, at: int) -> tuple[int | None, int]:
+def _read_repeat_count(text: str, at: int) -> tuple[int | None, int]:
     end = at
     while end < len(text) and text[end] in "0123456789":
         end += 1
@@ -42,7 +42,7 @@ def read_escape(pattern: str, start: int) -> tuple[str, int]:
     """Read the character of an escape and its end. Raises `PatternError`."""
     at = start + 1
     if at >= len(pattern):
-        raise fail("trailing backslash at end of expression", "")
+        raise build_pattern_error("trailing backslash at end of expression", "")
     letter = pattern[at]
     at += 1
     if letter in _CONTROLS:
@@ -54,9 +54,9 @@ def read_escape(pattern: str, start: int) -> tuple[str, int]:
         return chr(int(pattern[at - 1 : end], 8)), end
     if letter == "x":
         return _read_hex(pattern, start)
-    if letter not in ALNUM and ord(letter) < 0x80:
+    if letter not in ALPHANUMERIC and ord(letter) < 0x80:
         return letter, at
-    raise fail("invalid escape sequence", pattern[start:at])
+    raise build_pattern_error("invalid escape sequence", pattern[start:at])
 
 
 def _read_hex(pattern: str, start: int) -> tuple[str, int]:
@@ -65,13 +65,13 @@ def _read_hex(pattern: str, start: int) -> tuple[str, int]:
         digits = pattern[at : at + 2]
         if len(digits) == 2 and set(digits) <= _HEX:
             return chr(int(digits, 16)), at + 2
-        raise fail("invalid escape sequence", pattern[start : at + 2])
+        raise build_pattern_error("invalid escape sequence", pattern[start : at + 2])
     value, end = 0, at + 1
     while end < len(pattern) and pattern[end] in _HEX and value <= 0x10FFFF:
         value = value * 16 + int(pattern[end], 16)
         end += 1
         if value > 0x10FFFF:
-            raise fail("invalid escape sequence", pattern[start:end])
+            raise build_pattern_error("invalid escape sequence", pattern[start:end])
     if pattern[end : end + 1] == "}" and end > at + 1:
         return chr(value), end + 1
-    raise fail("invalid escape sequence", pattern[start : end + 1])
+    raise build_pattern_error("invalid escape sequence", pattern[start : end + 1])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from gangplan.re2.tree import Choice, Node, Series
+from gangplan.re2.tree import Choice, PatternNode, Series
 from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Flags:
+class GroupFlags:
     """The flags of a group: i, m, s and U."""
 
     fold: bool = False
@@ -22,15 +22,15 @@ class Flags:
 class OpenGroup:
     """An open group: its alternatives, each a list of (element, number of repetitions in it)."""
 
-    flags: Flags
-    alternatives: list[list[tuple[Node, int]]] = field(default_factory=lambda: [[]])
+    flags: GroupFlags
+    alternatives: list[list[tuple[PatternNode, int]]] = field(default_factory=lambda: [[]])
 
     @property
-    def items(self) -> list[tuple[Node, int]]:
+    def items(self) -> list[tuple[PatternNode, int]]:
         """The elements of the alternative that is being read."""
         return self.alternatives[-1]
 
-    def node(self) -> Node:
+    def node(self) -> PatternNode:
         """Return the node of what has been read so far."""
         series = tuple(Series(tuple(node for node, _ in items)) for items in self.alternatives)
         return Choice(series) if len(series) > 1 else series[0]

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gangplan.re2.tree import Anchor, Choice, Letter, Node, Repeat, Series
+from gangplan.re2.tree import Anchor, Choice, Letter, PatternNode, Repeat, Series
 from gangplan.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MatchSpan:
     """A match: the text between two positions."""
 
     text: str
@@ -45,10 +45,10 @@ class _Accepts(dict[str, bool]):
 _Holds = Callable[[str, int], "re.Match[str] | None"]
 
 
-class Machine:
+class PatternMachine:
     """A pattern as steps. A search visits each step at most once for each character of the text."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: PatternNode) -> None:
         # What step i needs: a character of a class, or (in `holds`) a position in the text.
         self.accepts: dict[int, _Accepts] = {}
         self.holds: dict[int, _Holds] = {}
@@ -64,7 +64,7 @@ class Machine:
         self.leads.append(leads)
         return len(self.leads) - 1
 
-    def _node(self, node: Node, then: int) -> int:
+    def _node(self, node: PatternNode, then: int) -> int:
         if isinstance(node, Letter):
             step = self._step(then)
             if node.text not in self.classes:
@@ -119,9 +119,9 @@ class Machine:
 
     # Search
 
-    def search(self, text: str, start: int = 0) -> Span | None:
+    def search(self, text: str, start: int = 0) -> MatchSpan | None:
         """Return the first match at or after `start`, or None."""
-        found: Span | None = None
+        found: MatchSpan | None = None
         threads: dict[int, int] = {}
         for at in range(start, len(text) + 1):
             if found is None:
@@ -133,7 +133,7 @@ class Machine:
             for step, began in threads.items():
                 if step == self.final:
                     # All later threads are less preferred.
-                    found = Span(text, began, at)
+                    found = MatchSpan(text, began, at)
                     break
                 if character and step in self.accepts and self.accepts[step][character]:
                     self._enter(ahead, self.leads[step][0], began, text, at + 1)

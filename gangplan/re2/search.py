@@ -6,10 +6,10 @@ import re
 from functools import lru_cache
 from typing import Protocol
 
-from gangplan.re2.escapes import fail
-from gangplan.re2.linear import Machine, Span
-from gangplan.re2.syntax import read
-from gangplan.re2.tree import Node, work, written
+from gangplan.re2.escapes import build_pattern_error
+from gangplan.re2.linear import MatchSpan, PatternMachine
+from gangplan.re2.syntax import parse_pattern
+from gangplan.re2.tree import PatternNode, estimate_match_work, format_pattern
 
 # How many paths through a pattern Python's `re` may try; this takes some milliseconds.
 _WAYS = 1_000_000
@@ -37,33 +37,33 @@ class UnknownScriptError(Exception):
 
 
 @lru_cache(maxsize=512)
-def compiled(pattern: str) -> Search:
+def compile_search(pattern: str) -> Search:
     """Compile a pattern to a search. Raises `PatternError` in Go's words, and `UnknownScriptError`."""
     try:
-        node, script = read(pattern)
+        node, script = parse_pattern(pattern)
         if script:
             raise UnknownScriptError(script)
-        return _search(node)
+        return _build_pattern_search(node)
     except (RecursionError, OverflowError) as problem:
-        raise fail("expression nests too deeply", pattern) from problem
+        raise build_pattern_error("expression nests too deeply", pattern) from problem
 
 
-def _search(node: Node) -> Search:
-    quick = re.compile(written(node)).search
-    ways = work(node)
+def _build_pattern_search(node: PatternNode) -> Search:
+    quick = re.compile(format_pattern(node)).search
+    ways = estimate_match_work(node)
     # The longest text for which `re` tries at most _WAYS paths, starting at every position. If the body of a
     # repetition matches in several ways, Go and Python may also find different matches.
     longest = (_WAYS / ways.branches) ** (1 / (ways.degree + 1)) if ways.branches < _WAYS else -1
-    machine: list[Machine] = []
+    machine: list[PatternMachine] = []
 
     def search(text: str, start: int = 0, /) -> TextMatch | None:
         if len(text) <= longest:
             return quick(text, start)
         if not machine:
-            machine.append(Machine(node))
+            machine.append(PatternMachine(node))
         return machine[0].search(text, start)
 
     return search
 
 
-__all__ = ["Search", "Span", "TextMatch", "UnknownScriptError", "compiled"]
+__all__ = ["MatchSpan", "Search", "TextMatch", "UnknownScriptError", "compile_search"]

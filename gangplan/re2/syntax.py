@@ -9,23 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gangplan.re2.classes import (
-    PERL,
-    POSIX,
-    Item,
-    category,
-    class_of,
-    is_category,
-    is_script,
+    PERL_CLASSES,
+    POSIX_CLASSES,
+    ClassItem,
+    format_class,
+    is_unicode_category,
+    is_unicode_script,
+    list_category_ranges,
 )
-from gangplan.re2.escapes import ALNUM, fail, read_counts, read_escape
-from gangplan.re2.groups import Flags, OpenGroup
-from gangplan.re2.tree import Anchor, Letter, Node, Repeat
+from gangplan.re2.escapes import ALPHANUMERIC, build_pattern_error, read_counts, read_escape
+from gangplan.re2.groups import GroupFlags, OpenGroup
+from gangplan.re2.tree import Anchor, Letter, PatternNode, Repeat
 
 # Go's limits on the count of a repetition, nested ones multiplied, and on nesting.
 _MOST = 1000
 
 
-def read(pattern: str) -> tuple[Node, str]:
+def parse_pattern(pattern: str) -> tuple[PatternNode, str]:
     """Parse a pattern to a tree and the Unicode script it uses, or "".
 
     Raises `PatternError` where Go does.
@@ -39,17 +39,17 @@ class _Reader:
         self.pattern = pattern
         self.at = 0
         self.script = ""
-        self.flags = Flags()
+        self.flags = GroupFlags()
         self.groups = [OpenGroup(self.flags)]
 
-    def read(self) -> Node:
+    def read(self) -> PatternNode:
         last_repeat = -1
         while self.at < len(self.pattern):
             start = self.at
             repeated = self._one(last_repeat)
             last_repeat = start if repeated else -1
         if len(self.groups) > 1:
-            raise fail("missing closing )", self.pattern)
+            raise build_pattern_error("missing closing )", self.pattern)
         return self.groups[0].node()
 
     # Elements
@@ -81,18 +81,18 @@ class _Reader:
             self.at += 1
         return False
 
-    def _anchor(self, letter: str) -> Node:
+    def _anchor(self, letter: str) -> PatternNode:
         if letter == ".":
             return Letter(r"[\x00-\U0010ffff]" if self.flags.dot_all else r"[^\n]")
         if letter == "^":
             return Anchor("(?m:^)" if self.flags.multi_line else r"\A")
         return Anchor("(?m:$)" if self.flags.multi_line else r"\Z")
 
-    def _add(self, node: Node, load: int = 1) -> None:
+    def _add(self, node: PatternNode, load: int = 1) -> None:
         self.groups[-1].items.append((node, load))
 
     def _literal(self, letter: str) -> None:
-        text = letter if letter in ALNUM or ord(letter) >= 0x80 else f"\\x{ord(letter):02x}"
+        text = letter if letter in ALPHANUMERIC or ord(letter) >= 0x80 else f"\\x{ord(letter):02x}"
         self._add(Letter(f"(?i:{text})" if self.flags.fold and letter.lower() != letter.upper() else text))
 
     # Groups
@@ -105,13 +105,13 @@ class _Reader:
 
     def _push(self, at: int) -> None:
         if len(self.groups) > _MOST:
-            raise fail("expression nests too deeply", self.pattern)
+            raise build_pattern_error("expression nests too deeply", self.pattern)
         self.groups.append(OpenGroup(self.flags))
         self.at = at
 
     def _close(self) -> None:
         if len(self.groups) == 1:
-            raise fail("unexpected )", self.pattern)
+            raise build_pattern_error("unexpected )", self.pattern)
         group = self.groups.pop()
         self.flags = group.flags
         self._add(group.node(), group.load())
@@ -123,10 +123,10 @@ class _Reader:
             if rest.startswith(opening) and len(rest) > len(opening):
                 end = rest.find(">")
                 if end < 0:
-                    raise fail("invalid named capture", rest)
+                    raise build_pattern_error("invalid named capture", rest)
                 name = rest[len(opening) : end]
-                if not name or not set(name) <= ALNUM | {"_"}:
-                    raise fail("invalid named capture", rest[: end + 1])
+                if not name or not set(name) <= ALPHANUMERIC | {"_"}:
+                    raise build_pattern_error("invalid named capture", rest[: end + 1])
                 self._push(self.at + end + 1)
                 return
         self._set_flags(rest)
@@ -149,8 +149,8 @@ class _Reader:
                 self.flags = flags
                 return
             else:
-                raise fail("invalid or unsupported Perl syntax", rest[:size])
-        raise fail("invalid or unsupported Perl syntax", rest)
+                raise build_pattern_error("invalid or unsupported Perl syntax", rest[:size])
+        raise build_pattern_error("invalid or unsupported Perl syntax", rest)
 
     # Repetitions
 
@@ -162,7 +162,7 @@ class _Reader:
             return False
         low, high, end = found
         if low < 0 or low > _MOST or high > _MOST or 0 <= high < low:
-            raise fail("invalid repeat count", self.pattern[self.at : end])
+            raise build_pattern_error("invalid repeat count", self.pattern[self.at : end])
         return self._repeat(low, high, end, last_repeat)
 
     def _repeat(self, low: int, high: int, end: int, last_repeat: int) -> bool:
@@ -171,14 +171,14 @@ class _Reader:
         if self.pattern[end : end + 1] == "?":
             end, lazy = end + 1, not lazy
         if last_repeat >= 0:
-            raise fail("invalid nested repetition operator", self.pattern[last_repeat:end])
+            raise build_pattern_error("invalid nested repetition operator", self.pattern[last_repeat:end])
         if not self.groups[-1].items:
-            raise fail("missing argument to repetition operator", self.pattern[self.at : end])
+            raise build_pattern_error("missing argument to repetition operator", self.pattern[self.at : end])
         node, load = self.groups[-1].items.pop()
         if is_counted:
             load = 1 if not high else load * max(high if high > 0 else low, 1)
             if max(low, high) >= 2 and load > _MOST:
-                raise fail("invalid repeat count", self.pattern[self.at : end])
+                raise build_pattern_error("invalid repeat count", self.pattern[self.at : end])
         self._add(Repeat(node, low, high, lazy), load)
         self.at = end
         return True
@@ -192,7 +192,7 @@ class _Reader:
             self._add(Anchor(simple[letter]))
             self.at += 2
         elif letter == "C":
-            raise fail("invalid escape sequence", r"\C")
+            raise build_pattern_error("invalid escape sequence", r"\C")
         elif letter == "Q":
             literal, _, _ = self.pattern[self.at + 2 :].partition("\\E")
             for each in literal:
@@ -201,14 +201,14 @@ class _Reader:
         else:
             item = self._class_escape()
             if item is not None:
-                self._add(self._folded(class_of([item])))
+                self._add(self._folded(format_class([item])))
             else:
                 self._literal(self._escaped_letter())
 
-    def _folded(self, text: str) -> Node:
+    def _folded(self, text: str) -> PatternNode:
         return Letter(f"(?i:{text})" if self.flags.fold else text)
 
-    def _class_escape(self) -> Item | None:
+    def _class_escape(self) -> ClassItem | None:
         """Read a class such as `\\d` or `\\pL`; return None for anything else."""
         letter = self.pattern[self.at + 1 : self.at + 2]
         if not letter or letter not in "dDsSwWpP" or self.pattern[self.at] != "\\":
@@ -216,40 +216,40 @@ class _Reader:
         if letter in "pP":
             return self._unicode_class()
         self.at += 2
-        return PERL[letter.lower()], letter.isupper()
+        return PERL_CLASSES[letter.lower()], letter.isupper()
 
-    def _unicode_class(self) -> Item:
+    def _unicode_class(self) -> ClassItem:
         rest = self.pattern[self.at :]
         size = min(3, len(rest))
         name = rest[2:3]
         if name == "{":
             size = rest.find("}") + 1
             if not size:
-                raise fail("invalid character class range", rest)
+                raise build_pattern_error("invalid character class range", rest)
             name = rest[3 : size - 1]
         bare = name.removeprefix("^")
-        if not is_category(bare) and not is_script(bare):
-            raise fail("invalid character class range", rest[:size])
+        if not is_unicode_category(bare) and not is_unicode_script(bare):
+            raise build_pattern_error("invalid character class range", rest[:size])
         self.at += size
-        if is_script(bare):
+        if is_unicode_script(bare):
             self.script = bare
             return [], False
-        return list(category(bare)), (rest[1] == "P") != (bare != name)
+        return list(list_category_ranges(bare)), (rest[1] == "P") != (bare != name)
 
     def _class(self) -> None:
         whole = self.pattern[self.at :]
         self.at += 1
         negated = self.pattern.startswith("^", self.at)
         self.at += negated
-        items: list[Item] = []
+        items: list[ClassItem] = []
         first = True
         while first or not self.pattern.startswith("]", self.at):
             first = False
             items.append(self._class_item(whole))
         self.at += 1
-        self._add(self._folded(class_of(items, negated)))
+        self._add(self._folded(format_class(items, negated)))
 
-    def _class_item(self, whole: str) -> Item:
+    def _class_item(self, whole: str) -> ClassItem:
         rest = self.pattern[self.at :]
         if rest.startswith("[:") and ":]" in rest[2:]:
             return self._named_class(rest[: rest.index(":]", 2) + 2])
@@ -264,20 +264,20 @@ class _Reader:
         self.at += 1
         high = self._class_letter(whole)
         if high < low:
-            raise fail("invalid character class range", self.pattern[start : self.at])
+            raise build_pattern_error("invalid character class range", self.pattern[start : self.at])
         return [(low, high)], False
 
-    def _named_class(self, written_name: str) -> Item:
+    def _named_class(self, written_name: str) -> ClassItem:
         name = written_name[2:-2]
         bare = name.removeprefix("^")
-        if bare not in POSIX:
-            raise fail("invalid character class range", written_name)
+        if bare not in POSIX_CLASSES:
+            raise build_pattern_error("invalid character class range", written_name)
         self.at += len(written_name)
-        return POSIX[bare], bare != name
+        return POSIX_CLASSES[bare], bare != name
 
     def _class_letter(self, whole: str) -> int:
         if self.at >= len(self.pattern):
-            raise fail("missing closing ]", whole)
+            raise build_pattern_error("missing closing ]", whole)
         if self.pattern[self.at] == "\\":
             return ord(self._escaped_letter())
         self.at += 1

@@ -25,41 +25,41 @@ class Anchor:
 class Series:
     """Nodes that match one after another."""
 
-    items: tuple[Node, ...]
+    items: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Alternatives: the first one that leads to a match."""
 
-    items: tuple[Node, ...]
+    items: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
     """A node `low` to `high` times (-1: any number), as few as possible if it is lazy, else as many."""
 
-    item: Node
+    item: PatternNode
     low: int
     high: int
     lazy: bool
 
 
-Node = Letter | Anchor | Series | Choice | Repeat
+PatternNode = Letter | Anchor | Series | Choice | Repeat
 
 
-def written(node: Node) -> str:
+def format_pattern(node: PatternNode) -> str:
     """Format a node in the syntax of Python's `re`."""
     if isinstance(node, Letter | Anchor):
         return node.text
     if isinstance(node, Series):
-        return "".join(written(item) for item in node.items)
+        return "".join(format_pattern(item) for item in node.items)
     if isinstance(node, Choice):
-        return f"(?:{'|'.join(written(item) for item in node.items)})"
-    return f"(?:{written(node.item)}){_counts(node)}{'?' if node.lazy else ''}"
+        return f"(?:{'|'.join(format_pattern(item) for item in node.items)})"
+    return f"(?:{format_pattern(node.item)}){_format_repeat_counts(node)}{'?' if node.lazy else ''}"
 
 
-def _counts(node: Repeat) -> str:
+def _format_repeat_counts(node: Repeat) -> str:
     if node.low == node.high:
         return f"{{{node.low}}}"
     return f"{{{node.low},{node.high if node.high >= 0 else ''}}}"
@@ -73,12 +73,12 @@ class Work:
     degree: float = 0
 
 
-def work(node: Node) -> Work:
+def estimate_match_work(node: PatternNode) -> Work:
     """Return how many paths through the pattern a backtracking matcher may have to try."""
     if isinstance(node, Letter | Anchor):
         return Work()
     if isinstance(node, Series | Choice):
-        parts = [work(item) for item in node.items]
+        parts = [estimate_match_work(item) for item in node.items]
         degrees = [part.degree for part in parts]
         if isinstance(node, Choice):
             return Work(sum(part.branches for part in parts), max(degrees))
@@ -86,10 +86,10 @@ def work(node: Node) -> Work:
         for part in parts:
             branches *= part.branches
         return Work(branches, sum(degrees))
-    return _work_again(work(node.item), node)
+    return _estimate_repeat_work(estimate_match_work(node.item), node)
 
 
-def _work_again(item: Work, node: Repeat) -> Work:
+def _estimate_repeat_work(item: Work, node: Repeat) -> Work:
     if node.high == 0:
         return Work()
     if node.high == 1:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM, Cause
-from gangplan.diagnose.causes import causes, topics
-from gangplan.reference.words import filled
+from gangplan.diagnose.cause import ENDING, SYMPTOM, KnownCause
+from gangplan.diagnose.causes import group_causes_by_topic, list_causes
+from gangplan.reference.words import wrap_paragraph
 
 _DEPTHS = {
     SYMPTOM: "A symptom: where its root was seen, it is listed as what followed.",
@@ -12,20 +12,25 @@ _DEPTHS = {
 }
 
 
-def cause_text(name: str) -> str:
+def render_cause(name: str) -> str:
     """Return the page of a cause for a terminal; empty for an unknown cause."""
-    cause = causes().get(name)
+    cause = list_causes().get(name)
     if cause is None:
         return ""
-    lines = [f"{cause.id} (a cause that gangplan diagnose names)", "", filled(f"The run: {cause.title}."), ""]
-    lines += [filled(cause.means), ""]
-    lines += [filled(f"{place}. {cure}") for place, cure in enumerate(cause.cures, 1)]
+    lines = [
+        f"{cause.id} (a cause that gangplan diagnose names)",
+        "",
+        wrap_paragraph(f"The run: {cause.title}."),
+        "",
+    ]
+    lines += [wrap_paragraph(cause.means), ""]
+    lines += [wrap_paragraph(f"{place}. {cure}") for place, cure in enumerate(cause.cures, 1)]
     if cause.rules:
-        lines += ["", filled(f"In CI: {', '.join(cause.rules)}.")]
+        lines += ["", wrap_paragraph(f"In CI: {', '.join(cause.rules)}.")]
     return "\n".join(lines) + "\n"
 
 
-def causes_page() -> str:
+def render_causes_page() -> str:
     """Return docs/causes.md: every cause by topic."""
     lines = [
         "# Causes",
@@ -35,14 +40,14 @@ def causes_page() -> str:
         "have told in CI.",
         "",
     ]
-    for topic, found in topics().items():
+    for topic, found in group_causes_by_topic().items():
         lines += [f"## {topic}", ""]
         for cause in found:
-            lines += _section(cause)
+            lines += _render_cause_section(cause)
     return "\n".join(lines)
 
 
-def _section(cause: Cause) -> list[str]:
+def _render_cause_section(cause: KnownCause) -> list[str]:
     lines = [f"### {cause.id}", "", f"{cause.title[0].upper()}{cause.title[1:]}. {cause.means}", ""]
     if cause.depth in _DEPTHS:
         lines += [_DEPTHS[cause.depth], ""]

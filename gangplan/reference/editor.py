@@ -8,31 +8,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.spec.base import API_VERSION
-from gangplan.spec.words import FORMS
+from gangplan.spec.base import GANGPLAN_API_VERSION
+from gangplan.spec.words import PATTERN_DESCRIPTIONS
 
 Schema = dict[str, Any]
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
+SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 # Maps from names to schemas.
 _NAMED = ("properties", "patternProperties", "$defs")
 
 
-def identity(kind: str, *parts: str) -> str:
+def build_schema_id(kind: str, *parts: str) -> str:
     """Return the `$id` of a schema; two schemas have the same one only if they are the same."""
-    return f"https://{'/'.join((API_VERSION, *parts, kind))}.schema.json"
+    return f"https://{'/'.join((GANGPLAN_API_VERSION, *parts, kind))}.schema.json"
 
 
-def readable(schema: Schema) -> Schema:
+def simplify_schema(schema: Schema) -> Schema:
     """Return the schema without null and titles, with a message for each pattern.
 
     An optional field is simply omitted: no file writes null, and an editor that sees null as a type would
     offer it.
     """
-    out = {key: _inner(key, value) for key, value in schema.items() if key != "title"}
+    out = {key: _simplify_inner_schema(key, value) for key, value in schema.items() if key != "title"}
     if "default" in out and out["default"] is None:
         del out["default"]
     if "pattern" in out:
-        out["patternErrorMessage"] = f"Expected {FORMS[out['pattern']]}."
+        out["patternErrorMessage"] = f"Expected {PATTERN_DESCRIPTIONS[out['pattern']]}."
     others: list[Schema] = [one for one in out.get("anyOf", ()) if one != {"type": "null"}]
     if len(others) == 1:
         del out["anyOf"]
@@ -42,11 +42,11 @@ def readable(schema: Schema) -> Schema:
     return out
 
 
-def _inner(key: str, value: Any) -> Any:
+def _simplify_inner_schema(key: str, value: Any) -> Any:
     if key in _NAMED:
-        return {name: readable(one) for name, one in value.items()}
+        return {name: simplify_schema(one) for name, one in value.items()}
     if key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-        return [readable(one) for one in value]
+        return [simplify_schema(one) for one in value]
     if key in ("items", "additionalProperties", "propertyNames") and isinstance(value, dict):
-        return readable(value)
+        return simplify_schema(value)
     return value

@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any
 
 from gangplan.records import dataclass
-from gangplan.reference.formats import facts_of
-from gangplan.reference.schemas import models, schema_of
-from gangplan.rulebook import example_of, shipped
+from gangplan.reference.formats import describe_field
+from gangplan.reference.schemas import build_format_schema, list_format_models
+from gangplan.rulebook import find_rule_example, load_shipped_rules
 from gangplan.rules.model import Rule
 
 # The files of each format, by the name that people may put before a field of it.
-FILES = {
+FORMAT_FILES = {
     "spec": "specs/<team>/<job>.yaml",
     "sweep": "specs/<team>/<sweep>.yaml",
     "template": "jobtemplates/<name>.yaml",
@@ -54,7 +54,7 @@ class FormatField:
     @property
     def names(self) -> set[str]:
         """Every name that means this field, in lower case."""
-        own, title = self.path[-1], models()[self.kind].__name__
+        own, title = self.path[-1], list_format_models()[self.kind].__name__
         tail = ".".join(self.path)
         every = {
             self.name,
@@ -69,45 +69,49 @@ class FormatField:
 
 
 @cache
-def all_fields() -> tuple[FormatField, ...]:
+def list_fields() -> tuple[FormatField, ...]:
     """Return every field, format by format, each file from the top."""
-    return tuple(found for kind in models() for found in _walk(kind, schema_of(kind)))
+    return tuple(
+        found
+        for kind in list_format_models()
+        for found in _list_format_fields(kind, build_format_schema(kind))
+    )
 
 
-def lookup(name: str) -> list[FormatField]:
+def find_fields(name: str) -> list[FormatField]:
     """Return the fields that a name means, those at exactly that path first."""
     wanted = name.strip().lower().removeprefix("<").removesuffix(">")
-    found = [one for one in all_fields() if wanted in one.names]
+    found = [one for one in list_fields() if wanted in one.names]
     return sorted(found, key=lambda one: (wanted not in (one.name.lower(), ".".join(one.path).lower()),))
 
 
-def known_names() -> list[str]:
+def list_field_names() -> list[str]:
     """Return the names that a suggestion can offer."""
-    return [name for one in all_fields() for name in (one.name, ".".join(one.path))]
+    return [name for one in list_fields() for name in (one.name, ".".join(one.path))]
 
 
-def rules_about(wanted: FormatField) -> list[Rule]:
+def find_rules_about(wanted: FormatField) -> list[Rule]:
     """Return the rules about a field: its example changes the field, or its summary or fix names it."""
-    return [rule for rule in shipped().values() if _speaks(rule, wanted)]
+    return [rule for rule in load_shipped_rules().values() if _is_rule_about_field(rule, wanted)]
 
 
-def _walk(kind: str, schema: dict[str, Any]) -> Iterator[FormatField]:
-    yield from _fields(kind, (), models()[kind].__name__, schema, schema)
+def _list_format_fields(kind: str, schema: dict[str, Any]) -> Iterator[FormatField]:
+    yield from _list_block_fields(kind, (), list_format_models()[kind].__name__, schema, schema)
 
 
-def _fields(
+def _list_block_fields(
     kind: str, path: tuple[str, ...], block_name: str, block: dict[str, Any], schema: dict[str, Any]
 ) -> Iterator[FormatField]:
     for name, value in block.get("properties", {}).items():
-        target = _block_of(value, schema)
+        target = _find_field_block(value, schema)
         inner = schema["$defs"][target].get("properties", {}) if target else {}
         here = (*path, name)
-        yield FormatField(kind, here, block_name, facts_of(name, value, block, schema), tuple(inner))
+        yield FormatField(kind, here, block_name, describe_field(name, value, block, schema), tuple(inner))
         if target and len(here) < _DEEPEST:
-            yield from _fields(kind, here, target, schema["$defs"][target], schema)
+            yield from _list_block_fields(kind, here, target, schema["$defs"][target], schema)
 
 
-def _block_of(value: dict[str, Any], schema: dict[str, Any]) -> str:
+def _find_field_block(value: dict[str, Any], schema: dict[str, Any]) -> str:
     """Return the block that a field holds, directly, in a list or in a map; empty for plain values."""
     if "$ref" in value:
         name = str(value["$ref"].rsplit("/", 1)[-1])
@@ -119,15 +123,17 @@ def _block_of(value: dict[str, Any], schema: dict[str, Any]) -> str:
         value.get("additionalProperties"),
     ]
     nested += value.get("patternProperties", {}).values()
-    return next((found for one in nested if isinstance(one, dict) and (found := _block_of(one, schema))), "")
+    return next(
+        (found for one in nested if isinstance(one, dict) and (found := _find_field_block(one, schema))), ""
+    )
 
 
-def _speaks(rule: Rule, wanted: FormatField) -> bool:
+def _is_rule_about_field(rule: Rule, wanted: FormatField) -> bool:
     name = wanted.path[-1]
-    example = example_of(rule)
-    is_here = example is not None and _kind_of(example.place) == wanted.kind
+    example = find_rule_example(rule)
+    is_here = example is not None and _find_file_format(example.place) == wanted.kind
     if is_here and example and not rule.startswith("yaml-"):  # those are about any key
-        keys = _changed_keys(example.before or "", example.after or "")
+        keys = _find_changed_keys(example.before or "", example.after or "")
         if name in keys and len(keys) <= _FEW_KEYS:
             return True
     # `memory` alone may mean anything; `memory:` and `nodePools` mean a field.
@@ -136,14 +142,14 @@ def _speaks(rule: Rule, wanted: FormatField) -> bool:
     return is_named and (is_here or name != name.lower())
 
 
-def _changed_keys(before: str, after: str) -> set[str]:
+def _find_changed_keys(before: str, after: str) -> set[str]:
     """Return the keys on lines that only one of two texts has."""
     old, new = before.splitlines(), after.splitlines()
     lines = [line for line in old if line not in new] + [line for line in new if line not in old]
     return set(_KEY.findall("\n".join(lines)))
 
 
-def _kind_of(place: str) -> str:
+def _find_file_format(place: str) -> str:
     """Return the format of a file by its path; empty for other files."""
     if place.endswith("/team.yaml"):
         return "team"

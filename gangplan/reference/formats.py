@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.reference.levels import levels_of
-from gangplan.reference.schemas import schema_of
+from gangplan.reference.levels import group_by_level
+from gangplan.reference.schemas import build_format_schema
 
 _TITLES = {
     "spec": "TrainingJob",
@@ -21,62 +21,72 @@ _TITLES = {
 }
 
 
-def facts_of(
+def describe_field(
     name: str, field: dict[str, Any], block: dict[str, Any], schema: dict[str, Any]
 ) -> dict[str, str]:
     """Return a field's type, default, example and meaning, as its page says them."""
     return {
-        "type": _type(field, schema),
-        "default": "required" if name in block.get("required", ()) else _shown(field.get("default")),
-        "example": _shown((field.get("examples") or [""])[0]),
+        "type": _describe_field_type(field, schema),
+        "default": "required"
+        if name in block.get("required", ())
+        else _format_json_cell(field.get("default")),
+        "example": _format_json_cell((field.get("examples") or [""])[0]),
         # pydantic omits a description that the block repeats.
-        "meaning": field.get("description") or _block(field, schema).get("description", ""),
+        "meaning": field.get("description") or _find_referenced_block(field, schema).get("description", ""),
     }
 
 
-def _block(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def _find_referenced_block(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     """Return the block that a field holds; empty for a plain value."""
     found: dict[str, Any] = schema.get("$defs", {}).get(field.get("$ref", "").rsplit("/", 1)[-1], {})
     return found
 
 
-def format_page(kind: str) -> str:
+def render_format_page(kind: str) -> str:
     """Return the tables of a format's fields, those that everybody writes first, and of the blocks
     inside it."""
-    schema, title = schema_of(kind), _TITLES[kind]
+    schema, title = build_format_schema(kind), _TITLES[kind]
     lines = [f"## {title}", "", schema["description"], ""]
-    levels = levels_of(kind, schema["properties"])
+    levels = group_by_level(kind, schema["properties"])
     for level in levels:
         about = [level.about, ""] if level.about else []
-        lines += [f"### {title}: {level.title}", "", *about, *table_of(schema, schema, kind, level.fields)]
+        lines += [
+            f"### {title}: {level.title}",
+            "",
+            *about,
+            *render_field_table(schema, schema, kind, level.fields),
+        ]
     if not levels:
-        lines += table_of(schema, schema, kind)
-    for name, block in _blocks(schema):
+        lines += render_field_table(schema, schema, kind)
+    for name, block in _list_schema_blocks(schema):
         lines += [
             f"### {title}: {name}",
             "",
             block.get("description", ""),
             "",
-            *table_of(block, schema, kind),
+            *render_field_table(block, schema, kind),
         ]
     return "\n".join(lines)
 
 
-def contents() -> list[str]:
+def list_format_contents() -> list[str]:
     """Return the contents of docs/spec.md: each format with the parts of its table."""
     lines = []
     for kind, title in _TITLES.items():
-        schema = schema_of(kind)
+        schema = build_format_schema(kind)
         parts = [
-            f"[{one.title}](#{_anchor(title, one.title)})" for one in levels_of(kind, schema["properties"])
+            f"[{one.title}](#{_build_heading_anchor(title, one.title)})"
+            for one in group_by_level(kind, schema["properties"])
         ]
-        blocks = [f"[{name}](#{_anchor(title, name)})" for name, _ in _blocks(schema)]
+        blocks = [
+            f"[{name}](#{_build_heading_anchor(title, name)})" for name, _ in _list_schema_blocks(schema)
+        ]
         lines += [f"- [{title}](#{title.lower()})", *(f"  - {part}" for part in parts)]
         lines += [f"  - blocks: {', '.join(blocks)}"] if blocks else []
     return [*lines, ""]
 
 
-def table_of(
+def render_field_table(
     block: dict[str, Any], schema: dict[str, Any], kind: str, names: Sequence[str] | None = None
 ) -> list[str]:
     """Return a table of the fields of a block: all of them, or those in `names` in that order.
@@ -85,59 +95,66 @@ def table_of(
     """
     rows = ["| field | type | default | example | meaning |", "|---|---|---|---|---|"]
     for name in block["properties"] if names is None else names:
-        facts = facts_of(name, block["properties"][name], block, schema)
+        facts = describe_field(name, block["properties"][name], block, schema)
         rows.append(
-            f"| `{name}` | {_linked(facts['type'], schema, kind)} | {facts['default']} | {facts['example']} |"
+            f"| `{name}` | {_format_linked_type(facts['type'], schema, kind)} | {facts['default']} | {facts['example']} |"
             f" {facts['meaning']} |"
         )
     return [*rows, ""]
 
 
-def _blocks(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _list_schema_blocks(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return the blocks inside a format, by name."""
     return [(name, block) for name, block in sorted(schema.get("$defs", {}).items()) if "properties" in block]
 
 
-def _linked(type: str, schema: dict[str, Any], kind: str) -> str:
+def _format_linked_type(type: str, schema: dict[str, Any], kind: str) -> str:
     """Return a type in words; in a format with a page, the name of a block is a link to its table."""
     if kind not in _TITLES:
         return type
-    names = {name for name, _ in _blocks(schema)}
+    names = {name for name, _ in _list_schema_blocks(schema)}
     return " ".join(
-        f"[{word}](#{_anchor(_TITLES[kind], word)})" if word in names else word for word in type.split(" ")
+        f"[{word}](#{_build_heading_anchor(_TITLES[kind], word)})" if word in names else word
+        for word in type.split(" ")
     )
 
 
-def _anchor(title: str, part: str) -> str:
+def _build_heading_anchor(title: str, part: str) -> str:
     """Return the anchor of a heading, as forges generate it."""
     text = f"{title}: {part}".lower()
     return "".join(letter for letter in text if letter.isalnum() or letter in " -").replace(" ", "-")
 
 
-def _shown(value: Any) -> str:
+def _format_json_cell(value: Any) -> str:
     if value in (None, "", {}, [], ()):
         return ""
     return f"`{json.dumps(value, ensure_ascii=False)}`".replace("|", "\\|")
 
 
-def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
+def _describe_field_type(field: dict[str, Any], schema: dict[str, Any]) -> str:
     """Return a field's type in a word or two."""
     if "$ref" in field:
         name = field["$ref"].rsplit("/", 1)[-1]
-        return name if "properties" in schema["$defs"][name] else _type(schema["$defs"][name], schema)
+        return (
+            name
+            if "properties" in schema["$defs"][name]
+            else _describe_field_type(schema["$defs"][name], schema)
+        )
     forms = field.get("anyOf", field.get("oneOf"))
     if forms:
-        return " or ".join(dict.fromkeys(_type(item, schema) for item in forms if item.get("type") != "null"))
+        return " or ".join(
+            dict.fromkeys(_describe_field_type(item, schema) for item in forms if item.get("type") != "null")
+        )
     if "enum" in field:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if "const" in field:
         return f"`{field['const']}`"
     if field.get("type") == "array":
-        return f"list of {_type(field.get('items', {}), schema)}"
+        return f"list of {_describe_field_type(field.get('items', {}), schema)}"
     if field.get("type") == "object":
         values = [field.get("additionalProperties"), *field.get("patternProperties", {}).values()]
         value = next((one for one in values if isinstance(one, dict)), None)
-        return f"map of {_type(value, schema)}" if value is not None else "map"
+        return f"map of {_describe_field_type(value, schema)}" if value is not None else "map"
     if isinstance(field.get("type"), list):
         return "text or number"
     words = {

@@ -20,93 +20,93 @@ class Level:
     fields: tuple[str, ...]
 
 
-def _level(title: str, about: str, fields: str) -> Level:
+def _build_field_level(title: str, about: str, fields: str) -> Level:
     return Level(title, about, tuple(fields.split()))
 
 
 OTHERS = "Other fields"
 LEVELS: dict[str, tuple[Level, ...]] = {
     "spec": (
-        _level(
+        _build_field_level(
             "every job",
             "Most jobs need no other fields.",
             "apiVersion kind image command workers gpus cpu memory data timeout",
         ),
-        _level(
+        _build_field_level(
             "which job it is, and where it runs",
             "",
             "name description template parameters team clusters profile priority queue labels",
         ),
-        _level(
+        _build_field_level(
             "what the program finds",
             "[pods.md](pods.md) has examples.",
             "env secrets files workdir checkpoint scratch volumes",
         ),
-        _level(
+        _build_field_level(
             "how it is started",
             "[job-commands.md](job-commands.md) says how each command is started.",
             "framework slots mpi launcher elastic roles steps setup sidecars preflight backend",
         ),
-        _level(
+        _build_field_level(
             "which hardware",
             "",
             "gpu devices hugePages disk network placement",
         ),
-        _level(
+        _build_field_level(
             "how it ends, and what happens then",
             "[gitops.md](gitops.md) has the life of a run.",
             "extendedTimeout gracePeriod logRetention retries exitCodes schedule after model run state keep retired debug",
         ),
-        _level(
+        _build_field_level(
             "regulated data, and rights",
             "",
             "compliance residency serviceAccount",
         ),
     ),
     "team": (
-        _level(
+        _build_field_level(
             "every team",
             "",
             "apiVersion kind name description namespace contact costCentre clusters groups",
         ),
-        _level(
+        _build_field_level(
             "what its jobs may name",
             "",
             "claims connections secrets configMaps onlyOn pullSecrets defaults",
         ),
-        _level(
+        _build_field_level(
             "rights and rules",
             "",
             "debuggers compliance identity",
         ),
     ),
     "cluster": (
-        _level(
+        _build_field_level(
             "every cluster",
             "Enough to render for a cluster. [clusters.md](clusters.md) says which versions work together.",
             "apiVersion kind name description environment versions region nodePools teams storageClasses",
         ),
-        _level(
+        _build_field_level(
             "rules and protection",
             "See [policies.md](policies.md) and [security.md](security.md).",
             "policies certifications fips networkEncrypted gitopsOnly limits runtimeClasses retention support",
         ),
-        _level(
+        _build_field_level(
             "queues and quotas",
             "See [quotas.md](quotas.md).",
             "cohorts gang podsReadyTimeout fairSharing preemption overcommit kueue admissionChecks multiKueue",
         ),
-        _level(
+        _build_field_level(
             "network and registries",
             "See [network.md](network.md).",
             "cni domain dns egress proxy airGapped registries mirrors",
         ),
-        _level(
+        _build_field_level(
             "hardware and storage beyond node pools",
             "See [fabrics.md](fabrics.md).",
             "fabrics topology location volumes",
         ),
-        _level(
+        _build_field_level(
             "services of the cluster",
             "",
             "context monitoring schedules pipelines secretStore workloadIdentity currency defaults env",
@@ -115,7 +115,7 @@ LEVELS: dict[str, tuple[Level, ...]] = {
 }
 
 
-def levels_of(kind: str, fields: Iterable[str]) -> list[Level]:
+def group_by_level(kind: str, fields: Iterable[str]) -> list[Level]:
     """Return the levels of a format with the fields that it has, the last one for fields without a level.
 
     Formats without levels have none.

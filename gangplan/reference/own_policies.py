@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from gangplan.packs.cases import CaseFile
-from gangplan.packs.facts import FACTS
+from gangplan.packs.facts import PACK_FACTS
 from gangplan.packs.model import Pack, PackPolicy
-from gangplan.reference.formats import table_of
+from gangplan.reference.formats import render_field_table
 
 _KINDS = {"text": "text", "number": "number", "truth": "true or false", "list": "list"}
 
@@ -260,22 +260,27 @@ overlays patch what it renders, and add nothing.
 """
 
 
-def own_policies_page() -> str:
+def render_own_policies_page() -> str:
     """Return the page, with tables of the fields and facts."""
-    parts = {"PACK": _table(Pack), "POLICY": _table(PackPolicy), "FACTS": _facts(), "CASE": _table(CaseFile)}
+    parts = {
+        "PACK": _render_model_table(Pack),
+        "POLICY": _render_model_table(PackPolicy),
+        "FACTS": _render_facts_table(),
+        "CASE": _render_model_table(CaseFile),
+    }
     text = PAGE
     for name, table in parts.items():
         text = text.replace(f"\n{name}\n", f"\n{table}\n")
     return text
 
 
-def _table(model: type[BaseModel]) -> str:
+def _render_model_table(model: type[BaseModel]) -> str:
 
     schema: dict[str, Any] = model.model_json_schema(by_alias=True)
-    return "\n".join(table_of(schema, schema, ""))
+    return "\n".join(render_field_table(schema, schema, ""))
 
 
-def _facts() -> str:
+def _render_facts_table() -> str:
     rows = ["| fact | kind | what it is |", "|---|---|---|"]
-    rows += [f"| `{name}` | {_KINDS[page.kind]} | {page.meaning} |" for name, page in FACTS.items()]
+    rows += [f"| `{name}` | {_KINDS[page.kind]} | {page.meaning} |" for name, page in PACK_FACTS.items()]
     return "\n".join([*rows, ""])

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 
-from gangplan.reference.causes import causes_page
-from gangplan.reference.formats import contents, format_page
-from gangplan.reference.own_policies import own_policies_page
-from gangplan.reference.policies import policies_page
-from gangplan.reference.rules import rules_page
-from gangplan.reference.schemas import FINDINGS, IMPORT, PLAN, editor_schema, models
+from gangplan.reference.causes import render_causes_page
+from gangplan.reference.formats import list_format_contents, render_format_page
+from gangplan.reference.own_policies import render_own_policies_page
+from gangplan.reference.policies import render_policies_page
+from gangplan.reference.rules import render_rules_page
+from gangplan.reference.schemas import (
+    FINDINGS_SCHEMA,
+    IMPORT_SCHEMA,
+    PLAN_SCHEMA,
+    build_editor_schema,
+    list_format_models,
+)
 
 
-def pages() -> dict[str, str]:
+def render_pages() -> dict[str, str]:
     """Return every generated page by its path."""
     found = {
-        f"schema/{kind}.json": json.dumps(editor_schema(kind), indent=2, ensure_ascii=False) + "\n"
-        for kind in [*models(), FINDINGS, PLAN, IMPORT]
+        f"schema/{kind}.json": json.dumps(build_editor_schema(kind), indent=2, ensure_ascii=False) + "\n"
+        for kind in [*list_format_models(), FINDINGS_SCHEMA, PLAN_SCHEMA, IMPORT_SCHEMA]
     }
     found["spec.md"] = "\n".join(
         [
@@ -24,12 +30,12 @@ def pages() -> dict[str, str]:
             "",
             "Generated from the models by `make docs`. `gangplan explain FIELD` shows one of them.",
             "",
-            *contents(),
-            *(format_page(kind) for kind in models()),
+            *list_format_contents(),
+            *(render_format_page(kind) for kind in list_format_models()),
         ]
     )
-    found["rules.md"] = rules_page()
-    found["causes.md"] = causes_page()
-    found["policies.md"] = policies_page()
-    found["own-policies.md"] = own_policies_page()
+    found["rules.md"] = render_rules_page()
+    found["causes.md"] = render_causes_page()
+    found["policies.md"] = render_policies_page()
+    found["own-policies.md"] = render_own_policies_page()
     return found

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import policies as shipped
-from gangplan.rulebook import PACKS, built_in
-from gangplan.rulebook import shipped as shipped_rules
+from gangplan.rulebook import SHIPPED_PACKS_FOLDER, load_built_in_rules
+from gangplan.rulebook import load_shipped_rules as shipped_rules
 from gangplan.source import load_objects
 
 INTRODUCTION = """\
@@ -60,18 +60,18 @@ that a policy that comes later does not keep a running object from ending.
 """
 
 
-def policies_page() -> str:
+def render_policies_page() -> str:
     """Return the page. Packs and policies are in the order of their files."""
     lines = [INTRODUCTION, "## Packs", "", "| pack | policies | for |", "|---|---|---|"]
-    packs = dict(_packs())
+    packs = dict(_load_builtin_packs())
     for name, pack in packs.items():
         count = len(pack["policies"])
         also = [f"all of {needed}" for needed in pack.get("needs", ())]
         also += [f"{len(pack['uses'])} of others"] if pack.get("uses") else []
         lines.append(f"| [{name}](#{name}) | {' + '.join([str(count), *also])} | {pack['title']} |")
     for name, pack in packs.items():
-        lines += ["", *_pack(name, pack)]
-    lines += ["", *_only_in_ci()]
+        lines += ["", *_render_pack_section(name, pack)]
+    lines += ["", *_render_ci_only_tables()]
     return "\n".join(lines) + "\n"
 
 
@@ -85,29 +85,29 @@ excuse, these have no policy; whoever applies objects past CI gets round them:
 """
 
 
-def _only_in_ci() -> Iterator[str]:
+def _render_ci_only_tables() -> Iterator[str]:
     """Yield a table of the waivable built-in rules without a policy, and one of rules with a policy that
     reports the same."""
     rules = shipped_rules()
-    alike = {name: [one for one in rules.values() if name in one.told_by] for name in built_in()}
+    alike = {name: [one for one in rules.values() if name in one.told_by] for name in load_built_in_rules()}
     yield from (_ONLY_IN_CI, "| rule | what it reports |", "|---|---|")
-    waivable = [rule for rule in built_in().values() if rule.may_be_waived]
+    waivable = [rule for rule in load_built_in_rules().values() if rule.may_be_waived]
     yield from (f"| `{rule}` | {rule.summary} |" for rule in waivable if not alike[rule])
     yield from ("", "These have one:", "", "| rule | in the cluster |", "|---|---|")
     yield from (
         f"| `{rule}` | {', '.join(f'[{one}](#{one})' for one in alike[rule])} |"
-        for rule in built_in().values()
+        for rule in load_built_in_rules().values()
         if alike[rule]
     )
 
 
-def _packs() -> Iterator[tuple[str, dict[str, Any]]]:
-    for name in shipped.PACKS:
-        (pack,) = load_objects((PACKS / name / "pack.yaml").read_text(encoding="utf-8"))
+def _load_builtin_packs() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in shipped.BUILTIN_PACKS:
+        (pack,) = load_objects((SHIPPED_PACKS_FOLDER / name / "pack.yaml").read_text(encoding="utf-8"))
         yield name, pack
 
 
-def _pack(name: str, pack: dict[str, Any]) -> Iterator[str]:
+def _render_pack_section(name: str, pack: dict[str, Any]) -> Iterator[str]:
     scope = pack.get("scope", "teams")
     yield from (f"## {name}", "", pack["title"], "", pack["why"], "")
     holds = "every namespace of a team" if scope == "teams" else f"what bears `gangplan.dev/{scope['label']}`"
@@ -115,41 +115,45 @@ def _pack(name: str, pack: dict[str, Any]) -> Iterator[str]:
     if pack.get("needs"):
         yield from (f"Switches on {' and '.join(pack['needs'])}, too.", "")
     if pack.get("uses"):
-        yield "Uses policies of other packs: " + ", ".join(_used(pack["uses"])) + "."
+        yield "Uses policies of other packs: " + ", ".join(_describe_used_policies(pack["uses"])) + "."
         yield ""
     for policy, page in pack["policies"].items():
-        yield from _policy(name, policy, page)
+        yield from _render_policy_section(name, policy, page)
 
 
-def _used(uses: dict[str, Any]) -> Iterator[str]:
+def _describe_used_policies(uses: dict[str, Any]) -> Iterator[str]:
     for policy, params in uses.items():
-        more = ", ".join(f"{key}: {_value(value)}" for key, value in params.items())
+        more = ", ".join(f"{key}: {_format_parameter_value(value)}" for key, value in params.items())
         yield f"[{policy}](#{policy})" + (f" ({more})" if more else "")
 
 
-def _policy(pack: str, name: str, page: dict[str, Any]) -> Iterator[str]:
+def _render_policy_section(pack: str, name: str, page: dict[str, Any]) -> Iterator[str]:
     yield from (f"### {name}", "", f"{shipped_rules()[name].severity.word.capitalize()}. {page['title']}", "")
     yield from (page["why"], "", f"**Fix.** {page['fix']}", "")
     if page.get("params"):
-        yield "Parameters: " + ", ".join(f"`{k}` {_value(v)}" for k, v in page["params"].items()) + "."
+        yield (
+            "Parameters: "
+            + ", ".join(f"`{k}` {_format_parameter_value(v)}" for k, v in page["params"].items())
+            + "."
+        )
         yield ""
     if not page.get("waivable", True):
         yield from ("No waiver may excuse it.", "")
     if page.get("told_by"):
         told = ", ".join(f"`{rule}`" for rule in page["told_by"])
         yield from (f"Where {told} reports the same in a pull request, only that is reported.", "")
-    cases = sorted(_cases(PACKS / pack / "tests", name))
+    cases = sorted(_list_policy_cases(SHIPPED_PACKS_FOLDER / pack / "tests", name))
     yield f"Cases: {', '.join(cases)}."
     yield ""
 
 
-def _cases(folder: Path, policy: str) -> Iterator[str]:
+def _list_policy_cases(folder: Path, policy: str) -> Iterator[str]:
     for file in folder.glob(f"{policy}.*.yaml"):
         _, case, verdict, _ = file.name.split(".")
         yield f"{case} ({verdict})"
 
 
-def _value(value: Any) -> str:
+def _format_parameter_value(value: Any) -> str:
     """Return a parameter's value for readers."""
     if isinstance(value, dict):
         return f"*fact* {value['fact']}"

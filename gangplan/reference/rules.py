@@ -5,24 +5,31 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from gangplan.reference.words import filled
-from gangplan.rulebook import example_of, topics
+from gangplan.reference.words import wrap_paragraph
+from gangplan.rulebook import find_rule_example, group_rules_by_topic
 from gangplan.rules.model import Example, Rule
 
 
-def rule_text(rule: Rule) -> str:
+def render_rule(rule: Rule) -> str:
     """Return the page of a rule for a terminal."""
-    lines = [f"{rule} ({rule.severity.word})", "", filled(rule.summary), "", filled(f"Why: {rule.why}"), ""]
-    lines += [filled(f"Fix: {rule.fix}"), ""]
+    lines = [
+        f"{rule} ({rule.severity.word})",
+        "",
+        wrap_paragraph(rule.summary),
+        "",
+        wrap_paragraph(f"Why: {rule.why}"),
+        "",
+    ]
+    lines += [wrap_paragraph(f"Fix: {rule.fix}"), ""]
     lines += [f"Waiver: {'a' if rule.may_be_waived else 'no'} waiver may excuse it.", ""]
     lines += [f"Formerly: {', '.join(rule.formerly)}.", ""] if rule.formerly else []
-    if example := example_of(rule):
-        for title, text in _sides(example):
+    if example := find_rule_example(rule):
+        for title, text in _list_example_sides(example):
             lines += [title, "", textwrap.indent(text, "    "), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def rules_page() -> str:
+def render_rules_page() -> str:
     """Return docs/rules.md: every built-in rule, by topic; policies have a page of their own
     (policies.py)."""
     lines = [
@@ -33,14 +40,14 @@ def rules_page() -> str:
         "[waived](waivers.md) where its page says so. Policies are in [policies.md](policies.md).",
         "",
     ]
-    for topic, pages in topics().items():
+    for topic, pages in group_rules_by_topic().items():
         lines += [f"## {topic.replace('-', ' ').capitalize()}", ""]
         for rule in pages.values():
-            lines += _section(rule)
+            lines += _render_rule_section(rule)
     return "\n".join(lines)
 
 
-def _section(rule: Rule) -> list[str]:
+def _render_rule_section(rule: Rule) -> list[str]:
     lines = [
         f"### {rule}",
         "",
@@ -52,13 +59,13 @@ def _section(rule: Rule) -> list[str]:
     lines += [f"**Fix.** {rule.fix.strip()}", ""]
     lines += ["A waiver may excuse it.", ""] if rule.may_be_waived else []
     lines += [f"Formerly `{'`, `'.join(rule.formerly)}`.", ""] if rule.formerly else []
-    if example := example_of(rule):
-        for title, text in _sides(example):
+    if example := find_rule_example(rule):
+        for title, text in _list_example_sides(example):
             lines += [f"{title}", "", "```yaml", text.rstrip("\n"), "```", ""]
     return lines
 
 
-def _sides(example: Example) -> Iterator[tuple[str, str]]:
+def _list_example_sides(example: Example) -> Iterator[tuple[str, str]]:
     """Yield before and after, each with the name of its file."""
     file = "overlays/lab/kustomization.yaml (patches)" if example.place == "patch" else example.place
     for side, text in (("Before", example.before), ("After", example.after)):

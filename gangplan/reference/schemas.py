@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.reference.editor import DRAFT, identity, readable
-from gangplan.report.findings_schema import findings_schema
+from gangplan.reference.editor import SCHEMA_DRAFT, build_schema_id, simplify_schema
+from gangplan.report.findings_schema import build_findings_schema
 from gangplan.spec.base import Strict
 
 # Not files that people write, but documents of `--format json`: findings, plans of changes, and imports.
-FINDINGS, PLAN, IMPORT = "findings", "plan", "import"
+FINDINGS_SCHEMA, PLAN_SCHEMA, IMPORT_SCHEMA = "findings", "plan", "import"
 
 
-def models() -> dict[str, type[Strict]]:
+def list_format_models() -> dict[str, type[Strict]]:
     """Return the models of the file formats, by the names that the command takes."""
-    from gangplan.delivery.stated import workspace_model
+    from gangplan.delivery.stated import build_settings_model
     from gangplan.spec.catalog import ImageCatalog
     from gangplan.spec.cluster import Cluster
     from gangplan.spec.job import TrainingJob
@@ -32,45 +32,61 @@ def models() -> dict[str, type[Strict]]:
         "cluster": Cluster,
         "catalog": ImageCatalog,
         "waiver": Waiver,
-        "workspace": workspace_model(),
+        "workspace": build_settings_model(),
     }
 
 
-def schema_of(kind: str) -> dict[str, Any]:
+def build_format_schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of a format, as editors use it. Raises UserError for an unknown format."""
-    known = models()
-    if kind == FINDINGS:
-        return {"$schema": DRAFT, "$id": identity(kind), "title": "Findings", **findings_schema()}
-    if kind == PLAN:
-        from gangplan.report.review_schema import review_schema
+    known = list_format_models()
+    if kind == FINDINGS_SCHEMA:
+        return {
+            "$schema": SCHEMA_DRAFT,
+            "$id": build_schema_id(kind),
+            "title": "Findings",
+            **build_findings_schema(),
+        }
+    if kind == PLAN_SCHEMA:
+        from gangplan.report.review_schema import build_review_schema
 
-        return {"$schema": DRAFT, "$id": identity(kind), "title": "Plan of a change", **review_schema()}
-    if kind == IMPORT:
-        from gangplan.report.import_schema import import_schema
+        return {
+            "$schema": SCHEMA_DRAFT,
+            "$id": build_schema_id(kind),
+            "title": "Plan of a change",
+            **build_review_schema(),
+        }
+    if kind == IMPORT_SCHEMA:
+        from gangplan.report.import_schema import build_import_schema
 
-        return {"$schema": DRAFT, "$id": identity(kind), "title": "Import", **import_schema()}
+        return {
+            "$schema": SCHEMA_DRAFT,
+            "$id": build_schema_id(kind),
+            "title": "Import",
+            **build_import_schema(),
+        }
     if kind not in known:
         raise UserError(
-            f"there is no file format '{kind}'", f"Formats: {', '.join([*known, FINDINGS, PLAN, IMPORT])}."
+            f"there is no file format '{kind}'",
+            f"Formats: {', '.join([*known, FINDINGS_SCHEMA, PLAN_SCHEMA, IMPORT_SCHEMA])}.",
         )
-    schema = readable(known[kind].model_json_schema(by_alias=True))
-    return {"$schema": DRAFT, "$id": identity(kind), "title": known[kind].__name__, **schema}
+    schema = simplify_schema(known[kind].model_json_schema(by_alias=True))
+    return {"$schema": SCHEMA_DRAFT, "$id": build_schema_id(kind), "title": known[kind].__name__, **schema}
 
 
-def editor_schema(kind: str) -> dict[str, Any]:
-    """Return `schema_of` plus what only an editor needs: in a sweep or a template, also the schema of the
+def build_editor_schema(kind: str) -> dict[str, Any]:
+    """Return `build_format_schema` plus what only an editor needs: in a sweep or a template, also the schema of the
     job."""
-    schema = schema_of(kind)
+    schema = build_format_schema(kind)
     if kind == "spec":
-        return _by_template(schema)
+        return _require_fields_or_template(schema)
     if kind not in ("sweep", "template"):
         return schema
-    from gangplan.reference.sweep_schema import with_job, with_template
+    from gangplan.reference.sweep_schema import add_job_schema, add_template_schema
 
-    return (with_template if kind == "sweep" else with_job)(schema, schema_of("spec"))
+    return (add_template_schema if kind == "sweep" else add_job_schema)(schema, build_format_schema("spec"))
 
 
-def _by_template(schema: dict[str, Any]) -> dict[str, Any]:
+def _require_fields_or_template(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a spec that requires most fields only without a template."""
     required = [name for name in schema["required"] if name in ("apiVersion", "kind")]
     either = [

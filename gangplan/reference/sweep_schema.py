@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.spec.sweep_checks import NOT_IN_TEMPLATE
+from gangplan.spec.sweep_checks import NOT_IN_SWEEP_TEMPLATE
 
 Schema = dict[str, Any]
 PLACEHOLDER: Schema = {
@@ -17,23 +17,26 @@ PLACEHOLDER: Schema = {
 _ABOUT = ("description", "examples", "default")
 
 
-def with_template(sweep: Schema, job: Schema) -> Schema:
+def add_template_schema(sweep: Schema, job: Schema) -> Schema:
     """Return the schema of a sweep whose template has the schema of a job."""
-    return _around(sweep, job, "template", NOT_IN_TEMPLATE)
+    return _embed_job_schema(sweep, job, "template", NOT_IN_SWEEP_TEMPLATE)
 
 
-def with_job(template: Schema, job: Schema) -> Schema:
+def add_job_schema(template: Schema, job: Schema) -> Schema:
     """Return the schema of a job template whose fields have the schema of a job; none of them is required."""
-    from gangplan.spec.template_checks import NOT_IN_TEMPLATE as OF_SPECS
+    from gangplan.spec.template_checks import NOT_IN_JOB_TEMPLATE as OF_SPECS
 
-    return _around(template, {**job, "required": ()}, "job", OF_SPECS)
+    return _embed_job_schema(template, {**job, "required": ()}, "job", OF_SPECS)
 
 
-def _around(outer: Schema, job: Schema, name: str, without: Mapping[str, str]) -> Schema:
+def _embed_job_schema(outer: Schema, job: Schema, name: str, without: Mapping[str, str]) -> Schema:
     """Return the schema of a file whose field `name` has the fields of a job, except those in `without`."""
-    blocks = {f"Job{name}": _open(_named(block)) for name, block in job["$defs"].items()}
+    blocks = {
+        f"Job{name}": _allow_block_placeholders(_rename_job_references(block))
+        for name, block in job["$defs"].items()
+    }
     fields = {
-        field: _or_placeholder(_named(about))
+        field: _allow_field_placeholder(_rename_job_references(about))
         for field, about in job["properties"].items()
         if field not in without
     }
@@ -46,15 +49,15 @@ def _around(outer: Schema, job: Schema, name: str, without: Mapping[str, str]) -
     return {**outer, "properties": properties, "$defs": {**outer["$defs"], **blocks}}
 
 
-def _open(block: Schema) -> Schema:
+def _allow_block_placeholders(block: Schema) -> Schema:
     """Return a block of a job whose values may be placeholders."""
     if "properties" not in block:
         return block
-    fields = {name: _or_placeholder(field) for name, field in block["properties"].items()}
+    fields = {name: _allow_field_placeholder(field) for name, field in block["properties"].items()}
     return {**block, "properties": fields}
 
 
-def _or_placeholder(field: Schema) -> Schema:
+def _allow_field_placeholder(field: Schema) -> Schema:
     """Return a field that may also be a placeholder; blocks, lists and maps have placeholders inside
     instead."""
     if field.get("type") in ("object", "array") or "$ref" in field:
@@ -64,11 +67,11 @@ def _or_placeholder(field: Schema) -> Schema:
     return {**about, "anyOf": [*(rest.get("anyOf") or [rest]), PLACEHOLDER]}
 
 
-def _named(value: Any) -> Any:
+def _rename_job_references(value: Any) -> Any:
     """Return a schema with references renamed to this file's names for the blocks of a job."""
     if isinstance(value, dict):
         return {
-            key: f"#/$defs/Job{item.rpartition('/')[2]}" if key == "$ref" else _named(item)
+            key: f"#/$defs/Job{item.rpartition('/')[2]}" if key == "$ref" else _rename_job_references(item)
             for key, item in value.items()
         }
-    return [_named(item) for item in value] if isinstance(value, list) else value
+    return [_rename_job_references(item) for item in value] if isinstance(value, list) else value

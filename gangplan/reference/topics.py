@@ -7,19 +7,19 @@ from collections.abc import Mapping
 
 from gangplan.packs.model import Pack
 from gangplan.packs.own import OwnPolicies
-from gangplan.reference.fields import FILES, all_fields
-from gangplan.reference.schemas import models
-from gangplan.reference.words import filled
+from gangplan.reference.fields import FORMAT_FILES, list_fields
+from gangplan.reference.schemas import list_format_models
+from gangplan.reference.words import wrap_paragraph
 
 
-def kinds() -> dict[str, str]:
+def list_file_kinds() -> dict[str, str]:
     """Return the kinds of files, as in `kind:`, with the names of their formats."""
-    return {model.__name__: name for name, model in models().items()}
+    return {model.__name__: name for name, model in list_format_models().items()}
 
 
-def topic_text(name: str, policies: OwnPolicies) -> str:
+def render_topic(name: str, policies: OwnPolicies) -> str:
     """Return the page of a kind or a pack for a terminal; empty for anything else."""
-    by_letters = {kind.lower(): kind for kind in kinds()}
+    by_letters = {kind.lower(): kind for kind in list_file_kinds()}
     if name.lower() in by_letters:
         return kind_text(by_letters[name.lower()])
     folder, _ = policies.find(name)
@@ -28,14 +28,20 @@ def topic_text(name: str, policies: OwnPolicies) -> str:
 
 def kind_text(kind: str) -> str:
     """Return the page of a file format: its purpose, the paths of its files, and its fields."""
-    format = kinds()[kind]
-    own = [one for one in all_fields() if one.kind == format and len(one.path) == 1]
+    format = list_file_kinds()[kind]
+    own = [one for one in list_fields() if one.kind == format and len(one.path) == 1]
     width = max(len(one.path[0]) for one in own)
-    lines = [f"{kind} ({FILES[format]})", "", filled(inspect.getdoc(models()[format]) or ""), "", "fields:"]
+    lines = [
+        f"{kind} ({FORMAT_FILES[format]})",
+        "",
+        wrap_paragraph(inspect.getdoc(list_format_models()[format]) or ""),
+        "",
+        "fields:",
+    ]
     for one in own:
         meaning = one.facts["meaning"].replace("`", "").replace("\\|", "|")
         head = f"  {one.path[0]:{width}}  "
-        lines.append(filled(meaning, head, " " * len(head)))
+        lines.append(wrap_paragraph(meaning, head, " " * len(head)))
     lines += [
         "",
         f"gangplan explain {format}.FIELD shows more; gangplan schema print {format} is for editors.",
@@ -47,16 +53,23 @@ def pack_text(name: str, pack: Pack) -> str:
     """Return the page of a pack: its purpose and scope, its policies, and those of other packs that
     it uses."""
     holds = f"what bears gangplan.dev/{pack.label}" if pack.label else "every namespace of a team"
-    lines = [f"{name} (policy pack)", "", filled(pack.title), "", filled(f"Why: {pack.why}"), ""]
+    lines = [
+        f"{name} (policy pack)",
+        "",
+        wrap_paragraph(pack.title),
+        "",
+        wrap_paragraph(f"Why: {pack.why}"),
+        "",
+    ]
     lines += [f"Holds for {holds}, on clusters that list it under policies.packs."]
     for what, listed in (("needs", pack.needs), ("uses", pack.uses)):
-        lines += [filled(", ".join(listed), f"{what}: ", " " * (len(what) + 2))] if listed else []
+        lines += [wrap_paragraph(", ".join(listed), f"{what}: ", " " * (len(what) + 2))] if listed else []
     titles = {policy: page.title for policy, page in pack.policies.items()}
-    lines += ["", "policies:", *_policies(titles)] if titles else []
+    lines += ["", "policies:", *_render_policy_titles(titles)] if titles else []
     return "\n".join(lines) + "\n"
 
 
-def _policies(titles: Mapping[str, str]) -> list[str]:
+def _render_policy_titles(titles: Mapping[str, str]) -> list[str]:
     width = max(map(len, titles))
     head = " " * (width + 4)
-    return [filled(title, f"  {name:{width}}  ", head) for name, title in titles.items()]
+    return [wrap_paragraph(title, f"  {name:{width}}  ", head) for name, title in titles.items()]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 WIDTH = 100
 
 
-def filled(text: str, first: str = "", rest: str = "") -> str:
+def wrap_paragraph(text: str, first: str = "", rest: str = "") -> str:
     """Wrap a paragraph; `first` and `rest` are the indents of its first and its other lines."""
     return textwrap.fill(
         " ".join(text.split()),
@@ -20,7 +20,7 @@ def filled(text: str, first: str = "", rest: str = "") -> str:
     )
 
 
-def listed(what: str, names: Iterable[str]) -> str:
+def format_name_list(what: str, names: Iterable[str]) -> str:
     """Return `fields: a, b, c`, with further lines indented below the first name."""
     return textwrap.fill(
         ", ".join(names),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gangplan.model.cost import most_seconds
+from gangplan.model.cost import compute_max_seconds
 from gangplan.model.duration import format_duration
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
@@ -43,11 +43,11 @@ def links_of(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Link]]:
     for place, own in at.items():
         job = own[0].unit.job
         if job.after is not None:
-            _link(at, known, place, found.setdefault((job.platform.cluster, job.team), []))
+            _build_chain_link(at, known, place, found.setdefault((job.platform.cluster, job.team), []))
     return found
 
 
-def _link(
+def _build_chain_link(
     at: Mapping[Place, Sequence[PlannedRun]], known: dict[Place, Link], place: Place, into: list[Link]
 ) -> Link:
     if place in known:
@@ -57,8 +57,12 @@ def _link(
     runs = at[place]
     job = runs[0].unit.job
     earlier = job.after.jobs if job.after else ()
-    before = [_link(at, known, one, into) for each in earlier if (one := (each.file, each.cluster)) in at]
-    most = max(most_seconds(run.unit.job) for run in runs)
+    before = [
+        _build_chain_link(at, known, one, into)
+        for each in earlier
+        if (one := (each.file, each.cluster)) in at
+    ]
+    most = max(compute_max_seconds(run.unit.job) for run in runs)
     longest = max(before, key=lambda one: one.path_s, default=None)
     name = job.trial.sweep if job.trial else job.name
     link = Link(
@@ -76,21 +80,21 @@ def _link(
     return link
 
 
-def chain_texts(runs: Sequence[PlannedRun]) -> list[str]:
+def render_chains(runs: Sequence[PlannedRun]) -> list[str]:
     """Return a block of text for each team of a cluster."""
-    return [_text(*place, links) for place, links in sorted(links_of(runs).items())]
+    return [_render_job_chain(*place, links) for place, links in sorted(links_of(runs).items())]
 
 
-def _text(cluster: str, team: str, links: Sequence[Link]) -> str:
+def _render_job_chain(cluster: str, team: str, links: Sequence[Link]) -> str:
     last = max(links, key=lambda one: one.path_s)
-    rows = [(one.name, _words(one, cluster)) for one in links]
+    rows = [(one.name, _describe_chain_link(one, cluster)) for one in links]
     width = max(len(name) for name, _ in rows)
     lines = "".join(f"  {name:<{width}} {words}\n" for name, words in rows)
     path = f"  critical path: {' → '.join(last.path)}, at most {format_duration(last.path_s)} beside queues\n"
     return f"{team} on {cluster}: jobs in their order\n{lines}{path}"
 
 
-def _words(link: Link, cluster: str) -> str:
+def _describe_chain_link(link: Link, cluster: str) -> str:
     """Return the text of a link: `at most 24h, waits for features`."""
     said = f"at most {format_duration(link.most_s)}"
     if link.cluster != cluster:
@@ -102,7 +106,7 @@ def _words(link: Link, cluster: str) -> str:
     return said + (f" ({', '.join(link.unknown)} not in this plan)" if link.unknown else "")
 
 
-def chain_documents(runs: Sequence[PlannedRun]) -> list[dict[str, Any]]:
+def build_chain_documents(runs: Sequence[PlannedRun]) -> list[dict[str, Any]]:
     """Return the chains as data; times are seconds."""
     return [
         {

@@ -45,7 +45,7 @@ class SuggestedChange:
         return f"{first} resolves {self.findings} findings"
 
 
-def changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChange]:
+def suggest_changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChange]:
     """Return the changes that resolve two findings or more: those with most errors first, then with most
     findings.
 
@@ -63,9 +63,9 @@ def changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChan
     for (rule, help, *_), same in at.items():
         alike.setdefault((rule, help), []).append(same)
     found = [
-        _change(rule, help, same)
+        _build_suggested_change(rule, help, same)
         for (rule, help), places in alike.items()
-        for same in _made_together(help, places)
+        for same in _group_findings_by_change(help, places)
         if len(same) > 1
     ]
     ranked = sorted(
@@ -82,7 +82,7 @@ def changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChan
     return ranked[:most]
 
 
-def _made_together(help: str, places: list[list[Finding]]) -> Iterable[list[Finding]]:
+def _group_findings_by_change(help: str, places: list[list[Finding]]) -> Iterable[list[Finding]]:
     """Yield the findings of all places together, or of each place if the help does not say what to write
     there."""
     if _COMMAND.search(help) is None and (_EXAMPLE.search(help) or _LIST.match(help)):
@@ -90,7 +90,7 @@ def _made_together(help: str, places: list[list[Finding]]) -> Iterable[list[Find
     return [[finding for same in places for finding in same]]
 
 
-def _change(rule: str, help: str, same: list[Finding]) -> SuggestedChange:
+def _build_suggested_change(rule: str, help: str, same: list[Finding]) -> SuggestedChange:
     errors = sum(finding.severity is Severity.ERROR for finding in same)
     places = tuple(sorted({finding.where for finding in same}))
     return SuggestedChange(rule, help, places, len(same), errors)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gangplan.records import dataclass
-from gangplan.report.upgrade import ABSENT, Delta, Upgrade
+from gangplan.report.upgrade import ABSENT_TEXT, Delta, Upgrade
 from gangplan.resolve.inventory import InstalledComponent
 
 # How many runs are listed by name; the rest is a number.
@@ -26,25 +26,25 @@ class ClusterReport:
     upgrade: Upgrade | None = None
 
 
-def cluster_text(reports: Sequence[ClusterReport]) -> str:
+def render_clusters(reports: Sequence[ClusterReport]) -> str:
     """Return a block of text per cluster."""
-    return "\n".join(_block(report) for report in reports)
+    return "\n".join(_render_cluster_block(report) for report in reports)
 
 
-def cluster_facts(reports: Sequence[ClusterReport]) -> list[dict[str, Any]]:
+def build_cluster_facts(reports: Sequence[ClusterReport]) -> list[dict[str, Any]]:
     """Return the clusters as data."""
     return [
         {
             "name": report.name,
             "components": [asdict(component) for component in report.components],
             "target": [asdict(component) for component in report.target],
-            "upgrade": _upgrade_facts(report.upgrade) if report.upgrade else None,
+            "upgrade": _build_upgrade_facts(report.upgrade) if report.upgrade else None,
         }
         for report in reports
     ]
 
 
-def _upgrade_facts(upgrade: Upgrade) -> dict[str, Any]:
+def _build_upgrade_facts(upgrade: Upgrade) -> dict[str, Any]:
     return {
         "objects": {
             "same": upgrade.same,
@@ -57,15 +57,17 @@ def _upgrade_facts(upgrade: Upgrade) -> dict[str, Any]:
     }
 
 
-def _block(report: ClusterReport) -> str:
-    lines = [report.name, *_table(report.components)]
+def _render_cluster_block(report: ClusterReport) -> str:
+    lines = [report.name, *_render_component_table(report.components)]
     if report.target:
-        lines += ["", f"{report.name} with {_changes(report)}"]
-        lines += _upgrade_lines(report.upgrade) if report.upgrade else ["  not compared: see the findings"]
+        lines += ["", f"{report.name} with {_describe_component_changes(report)}"]
+        lines += (
+            _render_upgrade_lines(report.upgrade) if report.upgrade else ["  not compared: see the findings"]
+        )
     return "\n".join(lines) + "\n"
 
 
-def _table(components: Sequence[InstalledComponent]) -> list[str]:
+def _render_component_table(components: Sequence[InstalledComponent]) -> list[str]:
     """Return a line per component, and one for each further thing that it decides."""
     rows = [("component", "version", "supported", "what it decides")]
     for one in components:
@@ -79,7 +81,7 @@ def _table(components: Sequence[InstalledComponent]) -> list[str]:
     ]
 
 
-def _changes(report: ClusterReport) -> str:
+def _describe_component_changes(report: ClusterReport) -> str:
     """Return the components that differ: `Trainer 2.3 (was 2.2.1)`."""
     stated = {one.key: one.stated for one in report.components}
     found = [
@@ -90,7 +92,7 @@ def _changes(report: ClusterReport) -> str:
     return ", ".join(found) or "the same versions"
 
 
-def _upgrade_lines(upgrade: Upgrade) -> list[str]:
+def _render_upgrade_lines(upgrade: Upgrade) -> list[str]:
     counts = [
         (upgrade.changed, "changed"),
         (upgrade.added, "added"),
@@ -103,11 +105,11 @@ def _upgrade_lines(upgrade: Upgrade) -> list[str]:
         if delta.kind != kind:
             kind = delta.kind
             lines.append(f"  {kind}")
-        lines.append("    " + _delta(delta))
+        lines.append("    " + _describe_object_delta(delta))
     return lines + _run_lines(upgrade)
 
 
-def _delta(delta: Delta) -> str:
+def _describe_object_delta(delta: Delta) -> str:
     where = f"{delta.count} object{'s' if delta.count != 1 else ''}, {'first' if delta.count > 1 else 'in'} {delta.example}"
     if not delta.path:
         return f"{'added' if delta.new else 'removed'}  ({where})"
@@ -118,8 +120,8 @@ def _delta(delta: Delta) -> str:
 
 def shown(value: Any) -> str:
     """Return a value on one line, shortened."""
-    if value == ABSENT:
-        return ABSENT
+    if value == ABSENT_TEXT:
+        return ABSENT_TEXT
     if isinstance(value, str) and "\n" in value:
         return f"a text of {value.count(chr(10))} lines"
     text = json.dumps(value, ensure_ascii=False)

@@ -4,48 +4,48 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from gangplan.model.cost import most_cost, most_seconds, parts_of
+from gangplan.model.cost import compute_max_cost, compute_max_seconds, list_cost_parts
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Job
 from gangplan.model.starts import NoZonesError
 from gangplan.pipeline.worker import PlannedRun
 
 
-def cost_words(run: PlannedRun) -> str:
+def describe_run_cost(run: PlannedRun) -> str:
     """Return the cost of a run: `at most 1200.00 EUR (32 GPUs x 1.5625 x 24h)`; empty without a price.
 
     Steps count for their own time.
     """
     job = run.unit.job
-    parts, cost = parts_of(job), most_cost(job)
+    parts, cost = list_cost_parts(job), compute_max_cost(job)
     if parts is None or cost is None:
         return ""
     whole = [part for part in parts if not part.is_step]
     priced = " + ".join(part.words for part in whole)
     priced = f"({priced})" if len(whole) > 1 else priced
-    priced += f" x {format_duration(most_seconds(job))}"
+    priced += f" x {format_duration(compute_max_seconds(job))}"
     priced += "".join(f" + {part.words} x {format_duration(part.seconds)}" for part in parts if part.is_step)
     words = f"at most {cost} {job.platform.currency} ({priced})"
-    return words + _monthly(job, cost) if job.schedule else words
+    return words + _describe_monthly_cost(job, cost) if job.schedule else words
 
 
-def _monthly(job: Job, cost: Decimal) -> str:
+def _describe_monthly_cost(job: Job, cost: Decimal) -> str:
     """Return `; 7750.00 EUR in a month with 31 starts`; empty if nothing starts or the zone is not known."""
-    from gangplan.model.months import busiest, cost_of  # few jobs have a schedule
+    from gangplan.model.months import compute_schedule_cost, find_busiest_month  # few jobs have a schedule
 
     assert job.schedule is not None
     try:
-        starts, month = busiest(job.schedule.cron, job.schedule.time_zone)
+        starts, month = find_busiest_month(job.schedule.cron, job.schedule.time_zone)
     except (KeyError, NoZonesError):
         return ""
     if not starts:
         return ""
-    money = cost_of(cost, starts, most_seconds(job), month.seconds)
+    money = compute_schedule_cost(cost, starts, compute_max_seconds(job), month.seconds)
     counted = f"{starts} start{'' if starts == 1 else 's'}"
     return f"; {money} {job.platform.currency} in a month with {counted}"
 
 
-def cost_document(run: PlannedRun) -> dict[str, str] | None:
+def build_cost_document(run: PlannedRun) -> dict[str, str] | None:
     """Return the cost of a run as data; None without a price."""
-    cost = most_cost(run.unit.job)
+    cost = compute_max_cost(run.unit.job)
     return None if cost is None else {"most": str(cost), "currency": run.unit.job.platform.currency}

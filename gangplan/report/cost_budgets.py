@@ -8,10 +8,16 @@ from decimal import Decimal
 
 from gangplan.model.months import Month
 from gangplan.model.run_facts import RunFacts
-from gangplan.pipeline.budgets import budgets_of, by_team, covered, runs_under, spending_of
-from gangplan.pipeline.scope import Scope
+from gangplan.pipeline.budgets import (
+    compute_spending,
+    find_priced_budgets,
+    group_runs_by_team,
+    list_budget_clusters,
+    select_budget_runs,
+)
+from gangplan.pipeline.scope import WorkScope
 from gangplan.records import dataclass
-from gangplan.report.costs import Row, money, plain
+from gangplan.report.costs import CostRow, format_decimal, format_money
 from gangplan.workspace import Workspace
 
 
@@ -32,43 +38,43 @@ class BudgetLine:
         """The rest of the budget; negative if the budget is exceeded."""
         return self.budget - self.planned
 
-    def row(self) -> Row:
+    def row(self) -> CostRow:
         """Return the line for people."""
-        words = money(abs(self.left), self.currency)
+        words = format_money(abs(self.left), self.currency)
         return {
             "budget of": self.team,
             "on": " and ".join(self.clusters),
             "month": str(self.month),
-            "budget": money(self.budget, self.currency),
-            "at most": money(self.planned, self.currency),
+            "budget": format_money(self.budget, self.currency),
+            "at most": format_money(self.planned, self.currency),
             "left": words if self.left >= 0 else f"{words} too much",
         }
 
-    def facts(self) -> Row:
+    def facts(self) -> CostRow:
         """Return the line as data; amounts are decimal texts."""
         return {
             "team": self.team,
             "clusters": list(self.clusters),
             "month": str(self.month),
-            "budget": plain(self.budget),
-            "most": plain(self.planned),
-            "left": plain(self.left),
+            "budget": format_decimal(self.budget),
+            "most": format_decimal(self.planned),
+            "left": format_decimal(self.left),
             "currency": self.currency,
         }
 
 
-def budget_lines(
-    workspace: Workspace, scope: Scope, facts: Iterable[RunFacts], months: Sequence[Month]
+def build_budget_lines(
+    workspace: Workspace, scope: WorkScope, facts: Iterable[RunFacts], months: Sequence[Month]
 ) -> Iterator[BudgetLine]:
     """Yield a line for each budget whose runs are all worked on: for each month, or for the one that costs
     the most."""
-    runs = by_team(facts)
-    for (team, cluster), budget in budgets_of(workspace).items():
-        names = covered(cluster, budget)
+    runs = group_runs_by_team(facts)
+    for (team, cluster), budget in find_priced_budgets(workspace).items():
+        names = list_budget_clusters(cluster, budget)
         if not all(scope.has_runs_of(one, team) for one in names):
             continue
-        own = runs_under(runs, team, cluster, budget)
+        own = select_budget_runs(runs, team, cluster, budget)
         currency = workspace.clusters[cluster].spec.currency
         for month in months or (None,):
-            spent = spending_of(own, month)
+            spent = compute_spending(own, month)
             yield BudgetLine(team, names, spent.month, budget.amount, spent.total, currency)

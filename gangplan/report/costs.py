@@ -7,17 +7,19 @@ import io
 from collections.abc import Sequence
 from decimal import Decimal
 
-from gangplan.model.bill import Item, Sum
-from gangplan.model.cost import CENT, hours_words
+from gangplan.model.bill import CostItem, CostSum
+from gangplan.model.cost import CENT, format_hours
 
-Row = dict[str, object]
+CostRow = dict[str, object]
 # The month of runs that are in Git once: they start when they are admitted, at any time.
-ONCE = "once"
+ONCE_MONTH = "once"
 # Prices without further digits are shown to this place.
 _SHOWN = Decimal("0.0001")
 
 
-def item_rows(items: Sequence[Item], with_expected: bool, with_months: bool = False) -> list[Row]:
+def build_item_rows(
+    items: Sequence[CostItem], with_expected: bool, with_months: bool = False
+) -> list[CostRow]:
     """Return a row for each run, for people."""
     return [
         {
@@ -25,26 +27,26 @@ def item_rows(items: Sequence[Item], with_expected: bool, with_months: bool = Fa
             "team": one.team,
             "cluster": one.cluster,
             "pool": one.pool,
-            **({"month": one.month or ONCE, "starts": one.starts} if with_months else {}),
-            "GPU-hours": hours_words(one.gpu_hours) if one.gpu_hours else None,
-            "per hour": money(one.per_hour, one.currency),
-            "at most": money(one.cost, one.currency),
-            **({"expected": money(one.expected, one.currency)} if with_expected else {}),
+            **({"month": one.month or ONCE_MONTH, "starts": one.starts} if with_months else {}),
+            "GPU-hours": format_hours(one.gpu_hours) if one.gpu_hours else None,
+            "per hour": format_money(one.per_hour, one.currency),
+            "at most": format_money(one.cost, one.currency),
+            **({"expected": format_money(one.expected, one.currency)} if with_expected else {}),
         }
         for one in items
     ]
 
 
-def sum_rows(found: Sequence[Sum], by: str, with_expected: bool) -> list[Row]:
+def build_sum_rows(found: Sequence[CostSum], by: str, with_expected: bool) -> list[CostRow]:
     """Return a row for each sum, for people."""
     return [
         {
             by: one.name,
             "runs": one.runs,
-            "GPU-hours": hours_words(one.gpu_hours) if one.gpu_hours else None,
-            "at most": money(one.cost, one.currency) if one.unpriced < one.runs else None,
+            "GPU-hours": format_hours(one.gpu_hours) if one.gpu_hours else None,
+            "at most": format_money(one.cost, one.currency) if one.unpriced < one.runs else None,
             **(
-                {"expected": money(one.expected, one.currency)}
+                {"expected": format_money(one.expected, one.currency)}
                 if with_expected and one.unpriced < one.runs
                 else {}
             ),
@@ -54,7 +56,7 @@ def sum_rows(found: Sequence[Sum], by: str, with_expected: bool) -> list[Row]:
     ]
 
 
-def money(value: Decimal | None, currency: str) -> str | None:
+def format_money(value: Decimal | None, currency: str) -> str | None:
     """Return an amount without zeros at the end, but with cents."""
     if value is None:
         return None
@@ -62,23 +64,23 @@ def money(value: Decimal | None, currency: str) -> str | None:
     return f"{plain if plain.as_tuple().exponent < -2 else plain.quantize(CENT):f} {currency}"  # type: ignore[operator]
 
 
-def document(
-    items: Sequence[Item], found: Sequence[Sum], by: str, months: Sequence[str] = ()
+def build_costs_document(
+    items: Sequence[CostItem], found: Sequence[CostSum], by: str, months: Sequence[str] = ()
 ) -> dict[str, object]:
     """Return items and sums as JSON, version 1; amounts are texts, which keep every digit."""
     return {
         "version": 1,
         "by": by,
         **({"months": list(months)} if months else {}),
-        "runs": [facts(one, bool(months)) for one in items],
+        "runs": [build_item_facts(one, bool(months)) for one in items],
         "sums": [
             {
                 "name": one.name,
                 "runs": one.runs,
-                "gpuHours": plain(one.gpu_hours),
-                "cpuHours": plain(one.cpu_hours),
-                "most": plain(one.cost) if one.unpriced < one.runs else None,
-                "expected": plain(one.expected) if one.unpriced < one.runs else None,
+                "gpuHours": format_decimal(one.gpu_hours),
+                "cpuHours": format_decimal(one.cpu_hours),
+                "most": format_decimal(one.cost) if one.unpriced < one.runs else None,
+                "expected": format_decimal(one.expected) if one.unpriced < one.runs else None,
                 "unpriced": one.unpriced,
                 "currency": one.currency,
             }
@@ -87,45 +89,45 @@ def document(
     }
 
 
-def csv_text(items: Sequence[Item], with_months: bool = False) -> str:
+def render_costs_csv(items: Sequence[CostItem], with_months: bool = False) -> str:
     """Return a line for each run (RFC 4180), for spreadsheets and showback."""
-    return table_csv([facts(one, with_months) for one in items])
+    return render_table_csv([build_item_facts(one, with_months) for one in items])
 
 
-def table_csv(rows: Sequence[Row]) -> str:
+def render_table_csv(rows: Sequence[CostRow]) -> str:
     """Return rows that all have the same columns, as CSV."""
     stream = io.StringIO()
     names = list(rows[0]) if rows else []
     writer = csv.DictWriter(stream, names, lineterminator="\r\n")
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: _escape_csv_formula(value) for name, value in row.items()} for row in rows)
     return stream.getvalue()
 
 
-def _cell(value: object) -> object:
+def _escape_csv_formula(value: object) -> object:
     """Return a cell; a text that a spreadsheet would take for a formula is marked as text."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
-def facts(one: Item, with_months: bool = False) -> Row:
+def build_item_facts(one: CostItem, with_months: bool = False) -> CostRow:
     """Return a run as data."""
     return {
-        **({"month": one.month or ONCE, "starts": one.starts} if with_months else {}),
+        **({"month": one.month or ONCE_MONTH, "starts": one.starts} if with_months else {}),
         "cluster": one.cluster,
         "team": one.team,
         "job": one.job,
         "run": one.run,
         "pool": one.pool,
-        "gpuHours": plain(one.gpu_hours),
-        "cpuHours": plain(one.cpu_hours),
-        "perHour": exact(one.per_hour),
-        "most": plain(one.cost),
-        "expected": plain(one.expected),
+        "gpuHours": format_decimal(one.gpu_hours),
+        "cpuHours": format_decimal(one.cpu_hours),
+        "perHour": format_exact_price(one.per_hour),
+        "most": format_decimal(one.cost),
+        "expected": format_decimal(one.expected),
         "currency": one.currency if one.per_hour is not None else None,
     }
 
 
-def exact(value: Decimal | None) -> str | None:
+def format_exact_price(value: Decimal | None) -> str | None:
     """Return a price with all of its digits."""
     if value is None:
         return None
@@ -134,7 +136,7 @@ def exact(value: Decimal | None) -> str | None:
     return f"{short if isinstance(exponent, int) and exponent < -4 else value.quantize(_SHOWN):f}"
 
 
-def plain(value: Decimal | None) -> str | None:
+def format_decimal(value: Decimal | None) -> str | None:
     """Return hours to a thousandth, and money as it is."""
     if value is None:
         return None

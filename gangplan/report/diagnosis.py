@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from gangplan.diagnose.cause import ENDING, SYMPTOM
 from gangplan.diagnose.evidence import Log, Sighting
-from gangplan.diagnose.verdict import Found, Verdict
-from gangplan.report.escape import log_line, markdown, own_line
+from gangplan.diagnose.verdict import FoundCause, RunDiagnosis
+from gangplan.report.escape import escape_log_line, escape_markdown, escape_own_line
 
 _WIDTH = 110
 _PARTS = 4
@@ -17,12 +17,12 @@ _DEPTHS = {0: "root", SYMPTOM: "symptom", ENDING: "ending"}
 _NOT_KNOWN = "not known: nothing that was saved says why"
 
 
-def document(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> dict[str, object]:
+def build_diagnosis_document(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> dict[str, object]:
     """Return the verdicts as JSON, version 1."""
-    return {"version": 1, "runs": [_facts(one) for one in verdicts], "skipped": list(skipped)}
+    return {"version": 1, "runs": [_build_diagnosis_facts(one) for one in verdicts], "skipped": list(skipped)}
 
 
-def _facts(verdict: Verdict) -> dict[str, object]:
+def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
     state = verdict.state
     return {
         "run": verdict.name or None,
@@ -39,7 +39,7 @@ def _facts(verdict: Verdict) -> dict[str, object]:
                 "kind": _DEPTHS[one.cause.depth],
                 "follows": one.follows,
                 "count": one.count,
-                "seen": [_sighting(each) for each in one.seen],
+                "seen": [_build_sighting_facts(each) for each in one.seen],
                 "means": one.cause.means,
                 "cures": list(one.cause.cures),
                 "rules": list(one.cause.rules),
@@ -49,7 +49,7 @@ def _facts(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _sighting(one: Sighting) -> dict[str, object]:
+def _build_sighting_facts(one: Sighting) -> dict[str, object]:
     return {
         "file": one.file,
         "line": one.line or None,
@@ -63,13 +63,13 @@ def _sighting(one: Sighting) -> dict[str, object]:
     }
 
 
-def text(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> str:
+def render_diagnosis(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> str:
     """Return the verdicts for a terminal."""
     lines: list[str] = []
     well = [one for one in verdicts if one.is_well]
     for verdict in verdicts:
         if not verdict.is_well:
-            lines += [*_text(verdict), ""]
+            lines += [*_render_run_diagnosis(verdict), ""]
     if well:
         names = ", ".join(
             f"{one.name or 'what was read'} ({one.state.word if one.state else 'no sign'})" for one in well
@@ -77,11 +77,11 @@ def text(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> str:
         lines += [f"nothing wrong: {names}", ""]
     if skipped:
         lines += [f"not read, because it is no text: {', '.join(skipped)}", ""]
-    return "\n".join(own_line(line) for line in lines[:-1]) + "\n"
+    return "\n".join(escape_own_line(line) for line in lines[:-1]) + "\n"
 
 
-def _text(verdict: Verdict) -> Iterator[str]:
-    yield _head(verdict)
+def _render_run_diagnosis(verdict: RunDiagnosis) -> Iterator[str]:
+    yield _describe_diagnosed_run(verdict)
     roots = verdict.roots if verdict.is_known else ()
     if not roots:
         yield f"  cause: {_NOT_KNOWN}"
@@ -89,12 +89,14 @@ def _text(verdict: Verdict) -> Iterator[str]:
         label = "cause" if len(roots) == 1 else f"cause {number}"
         yield ""
         yield f"  {label}: {one.cause.title}  [{one.cause.id}]"
-        yield from _seen(one)
-        yield from _wrapped("means", one.cause.means)
+        yield from _render_cause_sightings(one)
+        yield from _wrap_labeled_text("means", one.cause.means)
         for place, cure in enumerate(one.cause.cures, 1):
-            yield from _wrapped("try" if place == 1 else "", f"{place}. {_placed(cure, verdict)}")
+            yield from _wrap_labeled_text(
+                "try" if place == 1 else "", f"{place}. {_name_spec_in_cure(cure, verdict)}"
+            )
         if one.cause.rules:
-            yield from _wrapped("in CI", f"gangplan explain {' '.join(one.cause.rules)}")
+            yield from _wrap_labeled_text("in CI", f"gangplan explain {' '.join(one.cause.rules)}")
     rest = [one for one in verdict.found if one not in roots]
     if rest:
         yield ""
@@ -106,10 +108,10 @@ def _text(verdict: Verdict) -> Iterator[str]:
             yield f"    - {one.cause.title}{more}  [{one.cause.id}]"
             yield f"      {first.place}: {who}{first.text}"
     if not verdict.is_known:
-        yield from _last(verdict)
+        yield from _render_last_log_lines(verdict)
 
 
-def _head(verdict: Verdict) -> str:
+def _describe_diagnosed_run(verdict: RunDiagnosis) -> str:
     name = f"run {verdict.name}" if verdict.name else "what was read"
     team = f" of team {verdict.team}" if verdict.team else ""
     spec = f" ({verdict.spec})" if verdict.spec else ""
@@ -119,30 +121,30 @@ def _head(verdict: Verdict) -> str:
     return f"{name}{team}{spec}: {verdict.state.word}{since}"
 
 
-def _seen(one: Found) -> Iterator[str]:
+def _render_cause_sightings(one: FoundCause) -> Iterator[str]:
     for place, each in enumerate(one.seen[:_PARTS]):
         who = f"{each.who.words}: " if each.who.words else ""
-        yield from _wrapped("seen" if place == 0 else "", f"{who}{each.text}")
-        yield from _wrapped("", f"at {each.place}{f', {each.at}' if each.at else ''}")
+        yield from _wrap_labeled_text("seen" if place == 0 else "", f"{who}{each.text}")
+        yield from _wrap_labeled_text("", f"at {each.place}{f', {each.at}' if each.at else ''}")
     if len(one.seen) > _PARTS:
-        yield from _wrapped("", f"and {len(one.seen) - _PARTS} more parts of the run")
+        yield from _wrap_labeled_text("", f"and {len(one.seen) - _PARTS} more parts of the run")
 
 
-def _placed(cure: str, verdict: Verdict) -> str:
+def _name_spec_in_cure(cure: str, verdict: RunDiagnosis) -> str:
     """Return a cure that names the spec, if it is known."""
     return cure.replace(" the spec", f" {verdict.spec}", 1) if verdict.spec else cure
 
 
-def _wrapped(label: str, words: str) -> list[str]:
+def _wrap_labeled_text(label: str, words: str) -> list[str]:
     first, rest = f"    {label:<6} ", " " * 11
     return textwrap.wrap(
-        log_line(words), _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+        escape_log_line(words), _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     ) or [first.rstrip()]
 
 
-def _last(verdict: Verdict) -> Iterator[str]:
+def _render_last_log_lines(verdict: RunDiagnosis) -> Iterator[str]:
     """Yield the last lines of the launcher's log, or of the first log, for people."""
-    logs = sorted(verdict.logs, key=_launcher_first)
+    logs = sorted(verdict.logs, key=_build_log_sort_key)
     for log in logs[:1]:
         yield ""
         yield f"  the last lines of {log.file}:"
@@ -152,35 +154,35 @@ def _last(verdict: Verdict) -> Iterator[str]:
         yield "  try: save its logs as well: kubectl logs --prefix --all-containers -l jobset.sigs.k8s.io/jobset-name=RUN > run.log"
 
 
-def _launcher_first(log: Log) -> tuple[bool, str]:
+def _build_log_sort_key(log: Log) -> tuple[bool, str]:
     return log.who.role != "launcher", log.file
 
 
-def markdown_text(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> str:
+def render_diagnosis_markdown(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> str:
     """Return the verdicts as Markdown, for an issue or a chat."""
     lines: list[str] = []
     for verdict in verdicts:
-        lines += [f"### {markdown(_head(verdict))}", ""]
+        lines += [f"### {escape_markdown(_describe_diagnosed_run(verdict))}", ""]
         if verdict.is_well:
             lines += ["Nothing wrong was found.", ""]
             continue
         roots = verdict.roots if verdict.is_known else ()
         if not roots:
-            lines += [f"**Cause {markdown(_NOT_KNOWN)}.**", ""]
+            lines += [f"**Cause {escape_markdown(_NOT_KNOWN)}.**", ""]
         for one in roots:
             lines += [
-                f"**Cause: {markdown(one.cause.title)}** (`{one.cause.id}`)",
+                f"**Cause: {escape_markdown(one.cause.title)}** (`{one.cause.id}`)",
                 "",
-                markdown(one.cause.means),
+                escape_markdown(one.cause.means),
                 "",
             ]
             for each in one.seen[:_PARTS]:
                 who = f"{each.who.words}: " if each.who.words else ""
-                lines.append(f"- {markdown(who + each.text)} — {markdown(each.place)}")
+                lines.append(f"- {escape_markdown(who + each.text)} — {escape_markdown(each.place)}")
             lines += [
                 "",
                 *(
-                    f"{place}. {markdown(_placed(cure, verdict))}"
+                    f"{place}. {escape_markdown(_name_spec_in_cure(cure, verdict))}"
                     for place, cure in enumerate(one.cause.cures, 1)
                 ),
                 "",
@@ -189,10 +191,10 @@ def markdown_text(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> str:
         if rest:
             lines += ["And as it followed from that:" if roots else "What is known:", ""]
             lines += [
-                f"- {markdown(one.cause.title)} (`{one.cause.id}`), {markdown(one.seen[0].place)}"
+                f"- {escape_markdown(one.cause.title)} (`{one.cause.id}`), {escape_markdown(one.seen[0].place)}"
                 for one in rest
             ]
             lines.append("")
     if skipped:
-        lines += [f"Not read: {markdown(', '.join(skipped))}.", ""]
+        lines += [f"Not read: {escape_markdown(', '.join(skipped))}.", ""]
     return "\n".join(lines)

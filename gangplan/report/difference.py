@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from gangplan.emit import Change, FileOutcome
+from gangplan.emit import FileOutcome, TreeChange
 from gangplan.workspace import RENDERED
 
 
-def difference(tree: Path, change: Change, text: str) -> str:
+def render_difference(tree: Path, change: TreeChange, text: str) -> str:
     """Return the difference of one file. New and removed files are only named: their whole text says
     little."""
     path = f"{RENDERED}/{change.path}"

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.model.cost import price_words
+from gangplan.model.cost import describe_max_use
 from gangplan.model.job import Job
 from gangplan.pipeline.worker import PlannedRun
 
 
-def edit_words(run: PlannedRun) -> str:
+def describe_edit(run: PlannedRun) -> str:
     """Return `new run, at most 768 GPU-hours`, or what else a sync does with a run."""
     job = run.unit.job
     if job.is_archived:
         return "archived: left alone"
     if job.is_dated:
-        from gangplan.report.schedule import dated_edit  # few jobs have a schedule
+        from gangplan.report.schedule import describe_schedule_edit  # few jobs have a schedule
 
-        return dated_edit(run)
+        return describe_schedule_edit(run)
     if job.is_stopped:
         return (
             "stopped: it ends, and its record starts nothing"
@@ -27,7 +27,7 @@ def edit_words(run: PlannedRun) -> str:
         )
     if run.name in run.there:
         return "none: the run that is rendered stays as it is"
-    price = price_words(job)
+    price = describe_max_use(job)
     if run.is_retrained:
         return f"retrained, because the platform changed, {price}; keep: true in the spec or --keep-runs keeps it"
     old = [name for name in run.there if name not in job.retired]
@@ -36,24 +36,24 @@ def edit_words(run: PlannedRun) -> str:
     return f"new run, {price}"
 
 
-def over_words(job: Job) -> str:
+def describe_over_run(job: Job) -> str:
     """Return what happens to the run of a job that is archived or stopped."""
     if job.is_archived:
         return "archived, so nothing is applied; a run that is there goes on"
     return "stopped, so a run that is there ends; its record stays in rendered/"
 
 
-def seldom_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
+def build_rare_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
     """Return the rows of a plan that few runs have: what the run is made from, when its runs start."""
     rows = []
     if job.template is not None:
-        from gangplan.report.template import template_rows
+        from gangplan.report.template import list_template_facts
 
-        rows += template_rows(job.template, job.workers)
+        rows += list_template_facts(job.template, job.workers)
     if job.schedule is not None:
-        from gangplan.report.schedule import schedule_words
+        from gangplan.report.schedule import describe_schedule
 
-        rows.append(("schedule", schedule_words(job, since)))
+        rows.append(("schedule", describe_schedule(job, since)))
     if job.model is not None:
         follows = job.schedule.follows if job.schedule else ()
         before = " and ".join(one.name for one in job.after.jobs) if job.after else " and ".join(follows)
@@ -67,17 +67,17 @@ def seldom_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
     return rows
 
 
-def seldom_parts(job: Job, since: int | None) -> dict[str, Any]:
+def build_rare_parts(job: Job, since: int | None) -> dict[str, Any]:
     """Return the same parts as data."""
     parts: dict[str, Any] = {}
     if job.template is not None:
-        from gangplan.report.template import template_document
+        from gangplan.report.template import build_template_document
 
-        parts["template"] = template_document(job.template, job.workers)
+        parts["template"] = build_template_document(job.template, job.workers)
     if job.schedule is not None:
-        from gangplan.report.schedule import schedule_document
+        from gangplan.report.schedule import build_schedule_document
 
-        parts["schedule"] = schedule_document(job, since)
+        parts["schedule"] = build_schedule_document(job, since)
     if job.model is not None:
         parts["model"] = {"name": job.model.name, "version": job.model.version}
     return parts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gangplan.model.fabric import Fabric
+from gangplan.model.fabric import WorkerFabric
 
 
-def fabric_words(fabric: Fabric) -> str:
+def describe_fabric(fabric: WorkerFabric) -> str:
     """Return `roce: the node's network; networks fabric/rail0, fabric/rail1; cards mlx5_0`; empty without
     any."""
     often = Counter(fabric.networks)
@@ -23,7 +23,7 @@ def fabric_words(fabric: Fabric) -> str:
     return f"{access.name}: {'; '.join(given)}" if given else access.name
 
 
-def fabric_document(fabric: Fabric) -> dict[str, Any] | None:
+def build_fabric_document(fabric: WorkerFabric) -> dict[str, Any] | None:
     """Return the network as data; None for a run without RDMA."""
     if not fabric.resources and not fabric.access.name:
         return None

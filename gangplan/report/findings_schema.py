@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.report.json import SHAPE
+from gangplan.report.json import FINDINGS_FORMAT_VERSION
 from gangplan.rules.model import Severity
 
 _LEVELS = [severity.word for severity in reversed(Severity)]
 
 
-def findings_schema() -> dict[str, Any]:
+def build_findings_schema() -> dict[str, Any]:
     """Return the schema, without `$schema` and title."""
     return {
         "description": "Findings of validate, render, plan and cluster check, worst first.",
-        **_object(
+        **_build_object_schema(
             {
                 "version": {
-                    "const": SHAPE,
+                    "const": FINDINGS_FORMAT_VERSION,
                     "description": "Raised when a field changes its meaning or is removed.",
                 },
-                "command": _text("The command that made the document."),
-                "folder": _text(
+                "command": _build_text_schema("The command that made the document."),
+                "folder": _build_text_schema(
                     "Folder of the workspace in its repository; empty at the top. Paths start there."
                 ),
                 "failOn": {"enum": _LEVELS, "description": "Lowest severity that makes exit 1."},
                 "checked": {
                     "type": "object",
-                    "additionalProperties": _count(""),
+                    "additionalProperties": _build_count_schema(""),
                     "description": "What was looked at, and how many: specs, runs, objects.",
                 },
                 "engines": {"type": "array", "items": {"type": "string"}, "description": "Who judged."},
@@ -44,17 +44,17 @@ def findings_schema() -> dict[str, Any]:
                     "description": "Of validate --shard: what gangplan report merge needs; its shape may change.",
                 },
                 "counts": {
-                    **_object({word: _count("") for word in [*_LEVELS, "waived"]}),
+                    **_build_object_schema({word: _build_count_schema("") for word in [*_LEVELS, "waived"]}),
                     "description": "Findings by severity; waived ones count only as waived.",
                 },
                 "changes": {
                     "type": "array",
-                    "items": _change(),
+                    "items": _build_change_schema(),
                     "description": "Changes that resolve two findings or more, the most useful first.",
                 },
                 "findings": {
                     "type": "array",
-                    "items": _finding(),
+                    "items": _build_finding_schema(),
                     "description": "All findings: errors, warnings, notes, then those that a waiver covers; each in the order of files and lines.",
                 },
             },
@@ -63,28 +63,35 @@ def findings_schema() -> dict[str, Any]:
     }
 
 
-def _finding() -> dict[str, Any]:
-    return _object(
+def _build_finding_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
-            "rule": _text("Stable id; gangplan explain RULE shows more."),
+            "rule": _build_text_schema("Stable id; gangplan explain RULE shows more."),
             "severity": {"enum": _LEVELS, "description": "How bad it is."},
-            **_place("Where the cause is"),
-            "endColumn": _count("Column after the word or value there; 0 where it is not known."),
-            "cluster": _text("The cluster that it is about; empty where it is about none or several."),
+            **_build_place_properties("Where the cause is"),
+            "endColumn": _build_count_schema(
+                "Column after the word or value there; 0 where it is not known."
+            ),
+            "cluster": _build_text_schema(
+                "The cluster that it is about; empty where it is about none or several."
+            ),
             "clusters": {
                 "type": "array",
                 "items": {"type": "string"},
                 "description": "All clusters that it is about; empty where it is about none in particular.",
             },
-            "object": _text("Kind/namespace/name of the rendered object, when one is involved."),
-            "path": _text("Its field."),
-            "message": _text("What is wrong, with the value."),
-            "help": _text("What would be right."),
+            "object": _build_text_schema("Kind/namespace/name of the rendered object, when one is involved."),
+            "path": _build_text_schema("Its field."),
+            "message": _build_text_schema("What is wrong, with the value."),
+            "help": _build_text_schema("What would be right."),
             "waiver": {
-                "anyOf": [_waiver(), {"type": "null"}],
+                "anyOf": [_build_waiver_schema(), {"type": "null"}],
                 "description": "The waiver that names this finding.",
             },
-            "fix": {"anyOf": [_fix(), {"type": "null"}], "description": "What validate --fix would write."},
+            "fix": {
+                "anyOf": [_build_fix_schema(), {"type": "null"}],
+                "description": "What validate --fix would write.",
+            },
             "fingerprint": {
                 "type": "string",
                 "pattern": "^[0-9a-f]{32}$",
@@ -94,63 +101,63 @@ def _finding() -> dict[str, Any]:
     )
 
 
-def _waiver() -> dict[str, Any]:
-    return _object(
+def _build_waiver_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
-            **_place("Where it is granted"),
+            **_build_place_properties("Where it is granted"),
             "until": {"type": "string", "format": "date", "description": "Its last day."},
-            "reason": _text("Why it is granted."),
-            "approver": _text("Who granted it."),
+            "reason": _build_text_schema("Why it is granted."),
+            "approver": _build_text_schema("Who granted it."),
             "over": {"type": "boolean", "description": "It has expired: the finding counts."},
         }
     )
 
 
-def _fix() -> dict[str, Any]:
-    return _object(
+def _build_fix_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
-            **_place("The first character that is replaced"),
-            "endLine": _count("Line after the last one."),
-            "endColumn": _count("Column after the last one."),
-            "replacement": _text("What takes their place."),
-            "why": _text("Why that is right."),
+            **_build_place_properties("The first character that is replaced"),
+            "endLine": _build_count_schema("Line after the last one."),
+            "endColumn": _build_count_schema("Column after the last one."),
+            "replacement": _build_text_schema("What takes their place."),
+            "why": _build_text_schema("Why that is right."),
         }
     )
 
 
-def _change() -> dict[str, Any]:
-    return _object(
+def _build_change_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
-            "rule": _text("The rule that all of them break."),
-            "help": _text("The change."),
+            "rule": _build_text_schema("The rule that all of them break."),
+            "help": _build_text_schema("The change."),
             "findings": {"type": "integer", "minimum": 2, "description": "How many it resolves."},
             "places": {
                 "type": "array",
                 "minItems": 1,
-                "items": _object(_place("Where to make it")),
+                "items": _build_object_schema(_build_place_properties("Where to make it")),
                 "description": "Where to make it.",
             },
         }
     )
 
 
-def _place(what: str) -> dict[str, Any]:
+def _build_place_properties(what: str) -> dict[str, Any]:
     return {
-        "file": _text(f"{what}: a path from the workspace, with forward slashes."),
-        "line": _count("From 1; 0 for a whole file."),
-        "column": _count("From 1, in characters; 0 for a whole file or line."),
+        "file": _build_text_schema(f"{what}: a path from the workspace, with forward slashes."),
+        "line": _build_count_schema("From 1; 0 for a whole file."),
+        "column": _build_count_schema("From 1, in characters; 0 for a whole file or line."),
     }
 
 
-def _object(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+def _build_object_schema(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _text(description: str) -> dict[str, Any]:
+def _build_text_schema(description: str) -> dict[str, Any]:
     return {"type": "string", "description": description}
 
 
-def _count(description: str) -> dict[str, Any]:
+def _build_count_schema(description: str) -> dict[str, Any]:
     said = {"description": description} if description else {}
     return {"type": "integer", "minimum": 0, **said}

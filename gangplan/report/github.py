@@ -2,14 +2,21 @@
 
 GitHub shows 10 errors, 10 warnings and 10 notices of a step and drops the rest silently (actions/toolkit,
 docs/problem-matchers.md, "Limitations"). So the worst ten of each level become commands, and the last notice
-says how many more there are; the step's summary (`step_summary`) holds them all.
+says how many more there are; the step's summary (`render_step_summary`) holds them all.
 """
 
 from __future__ import annotations
 
-from gangplan.report.escape import command_data, command_property, log_line, short
+from gangplan.report.escape import escape_command_data, escape_command_property, escape_log_line, shorten_text
 from gangplan.report.markdown import markdown_report
-from gangplan.report.model import Report, ReportEntry, checked_words, is_waived, title, worst_first
+from gangplan.report.model import (
+    Report,
+    ReportEntry,
+    describe_checked,
+    format_title,
+    is_waived,
+    sort_worst_first,
+)
 from gangplan.rules.model import Severity
 
 MOST_OF_A_LEVEL = 10
@@ -28,29 +35,29 @@ def github_report(report: Report) -> str:
 
     Waived findings are not annotated; the summary counts them.
     """
-    found = [entry for entry in worst_first(report.entries) if not is_waived(entry.finding)]
+    found = [entry for entry in sort_worst_first(report.entries) if not is_waived(entry.finding)]
     shown: list[ReportEntry] = []
     for severity in reversed(Severity):
         level = [entry for entry in found if entry.finding.severity is severity]
         # One notice is kept for the line that counts.
         most = MOST_OF_A_LEVEL - (severity is Severity.NOTE)
         shown += level[:most]
-    lines = [_annotation(report, entry) for entry in shown]
+    lines = [_format_github_annotation(report, entry) for entry in shown]
     more = len(found) - len(shown)
     if more:
         what = f"{more} more finding{'' if more == 1 else 's'}"
         text = f"{what}: see the summary of this step, or run gangplan {report.command}"
-        lines.append(f"::notice title=gangplan::{command_data(text)}")
-    return "".join(f"{line}\n" for line in [*lines, log_line(checked_words(report))])
+        lines.append(f"::notice title=gangplan::{escape_command_data(text)}")
+    return "".join(f"{line}\n" for line in [*lines, escape_log_line(describe_checked(report))])
 
 
-def step_summary(report: Report, room: int = MOST_SUMMARY_BYTES) -> str:
+def render_step_summary(report: Report, room: int = MOST_SUMMARY_BYTES) -> str:
     """Return all findings as Markdown in at most `room` bytes, for the file that GITHUB_STEP_SUMMARY
     names."""
     return markdown_report(report, room)
 
 
-def _annotation(report: Report, entry: ReportEntry) -> str:
+def _format_github_annotation(report: Report, entry: ReportEntry) -> str:
     finding = entry.finding
     where = finding.where
     line = max(where.line, 1)
@@ -60,6 +67,8 @@ def _annotation(report: Report, entry: ReportEntry) -> str:
     if where.end:
         properties["endColumn"] = str(where.end)
     properties["title"] = finding.rule
-    written = ",".join(f"{name}={command_property(value)}" for name, value in properties.items())
-    text = "\n".join(short(part, LONGEST_TEXT) for part in (title(finding), finding.help) if part)
-    return f"::{_COMMAND[finding.severity]} {written}::{command_data(text)}"
+    written = ",".join(f"{name}={escape_command_property(value)}" for name, value in properties.items())
+    text = "\n".join(
+        shorten_text(part, LONGEST_TEXT) for part in (format_title(finding), finding.help) if part
+    )
+    return f"::{_COMMAND[finding.severity]} {written}::{escape_command_data(text)}"

@@ -5,8 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gangplan.report.escape import visible, whole
-from gangplan.report.model import Report, ReportEntry, is_waived, title, waiver_words, worst_first
+from gangplan.report.escape import make_visible, replace_surrogates
+from gangplan.report.model import (
+    Report,
+    ReportEntry,
+    describe_waiver,
+    format_title,
+    is_waived,
+    sort_worst_first,
+)
 from gangplan.rules.model import Severity
 
 # GitLab knows info, minor, major, critical and blocker.
@@ -18,22 +25,22 @@ def gitlab_report(report: Report) -> str:
 
     A waived finding is `info` and says that it is waived: GitLab has no word for it.
     """
-    found = [_quality(report, entry) for entry in worst_first(report.entries)]
+    found = [_build_code_quality_entry(report, entry) for entry in sort_worst_first(report.entries)]
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
-def _quality(report: Report, entry: ReportEntry) -> dict[str, Any]:
+def _build_code_quality_entry(report: Report, entry: ReportEntry) -> dict[str, Any]:
     finding = entry.finding
-    waived = f" ({waiver_words(finding)})" if is_waived(finding) else ""
+    waived = f" ({describe_waiver(finding)})" if is_waived(finding) else ""
     help = f". {finding.help}" if finding.help else ""
     return {
-        "description": visible(f"{title(finding)}{waived}{help}"),
-        "check_name": whole(finding.rule),
+        "description": make_visible(f"{format_title(finding)}{waived}{help}"),
+        "check_name": replace_surrogates(finding.rule),
         "fingerprint": entry.fingerprint,
         "severity": "info" if waived else _SEVERITY[finding.severity],
         # Lines count from 1; a finding about a whole file is at its first line.
         "location": {
-            "path": whole(report.path(finding.where.file)),
+            "path": replace_surrogates(report.path(finding.where.file)),
             "lines": {"begin": max(finding.where.line, 1)},
         },
     }

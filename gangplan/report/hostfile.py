@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.local.trainer import host, hostfile
+from gangplan.local.trainer import build_host_name, format_hostfile
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.plan.names import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
 from gangplan.records import dataclass
 
 SHAPE = 1
@@ -35,47 +35,49 @@ def host_files(run: PlannedRun) -> list[HostFile]:
 
     Hydra (Intel MPI, MPICH) reads the second; Open MPI reads the first. A run without MPI has none.
     """
-    job, layout, name = run.unit.job, run.unit.layout, _called(run)
+    job, layout, name = run.unit.job, run.unit.layout, _format_run_name(run)
     if not job.uses_mpi or job.image.mpi is None:
         return []
     is_hydra = job.image.mpi.family != _OPEN_MPI
     if job.backend.by_jobset:
-        found = [HostFile(HOSTFILE, "Trainer", tuple(_of_trainer(run).splitlines()))]
-        own = host(name, "launcher", 0)
+        found = [HostFile(HOSTFILE_PATH, "Trainer", tuple(_build_trainer_hostfile(run).splitlines()))]
+        own = build_host_name(name, "launcher", 0)
     else:
         names = [f"{name}-worker-{number}" for number in range(layout.node_pods)]
         own = f"{name}-launcher"
         names = [own, *names] if job.launcher_runs_ranks else names
-        found = [HostFile(HOSTFILE, "the MPI operator", tuple(_of_operator(run, names, is_hydra)))]
-    read = tuple(_as_hydra_reads(line, own) for line in found[0].lines)
+        found = [
+            HostFile(HOSTFILE_PATH, "the MPI operator", tuple(_build_operator_hostfile(run, names, is_hydra)))
+        ]
+    read = tuple(_rewrite_line_for_hydra(line, own) for line in found[0].lines)
     if is_hydra and read != found[0].lines:
-        found.append(HostFile(HYDRA_HOSTFILE, "the launch script, for Hydra", read))
+        found.append(HostFile(HYDRA_HOSTFILE_PATH, "the launch script, for Hydra", read))
     return found
 
 
-def _called(run: PlannedRun) -> str:
+def _format_run_name(run: PlannedRun) -> str:
     """Return the run's name, with the form of the time in those that a schedule starts."""
     job = run.unit.job
     return f"{job.name}-YYYYMMDD-HHMM" if job.is_dated else run.name
 
 
-def _of_trainer(run: PlannedRun) -> str:
+def _build_trainer_hostfile(run: PlannedRun) -> str:
     """Return the text that Trainer writes: replicated jobs in their order, in which the launcher is last."""
-    job, layout, run_name = run.unit.job, run.unit.layout, _called(run)
-    names = [host(run_name, "node", index) for index in range(layout.node_pods)]
-    names += [host(run_name, "launcher", 0)] if job.launcher_runs_ranks else []
-    return hostfile((f"{name}.{run_name}" for name in names), layout.slots)
+    job, layout, run_name = run.unit.job, run.unit.layout, _format_run_name(run)
+    names = [build_host_name(run_name, "node", index) for index in range(layout.node_pods)]
+    names += [build_host_name(run_name, "launcher", 0)] if job.launcher_runs_ranks else []
+    return format_hostfile((f"{name}.{run_name}" for name in names), layout.slots)
 
 
-def _of_operator(run: PlannedRun, names: Sequence[str], is_hydra: bool) -> list[str]:
+def _build_operator_hostfile(run: PlannedRun, names: Sequence[str], is_hydra: bool) -> list[str]:
     """Return the lines that the MPI operator writes (v0.8.2, newConfigMap): the launcher first, by its
     family."""
     form = "{}:{}" if is_hydra else "{} slots={}"
-    domain = f"{_called(run)}.{run.unit.job.namespace}.svc"
+    domain = f"{_format_run_name(run)}.{run.unit.job.namespace}.svc"
     return [form.format(f"{name}.{domain}", run.unit.layout.slots) for name in names]
 
 
-def _as_hydra_reads(line: str, own: str) -> str:
+def _rewrite_line_for_hydra(line: str, own: str) -> str:
     """Return a line as templates/launch/hydra.sh.j2 rewrites it: `host:N`, the launcher by its short name."""
     name, _, slots = line.replace(" slots=", ":").rpartition(":")
     return f"{own if name.partition('.')[0] == own else name}:{slots}"
@@ -83,24 +85,24 @@ def _as_hydra_reads(line: str, own: str) -> str:
 
 def hostfile_text(runs: Sequence[PlannedRun]) -> str:
     """Return the host files of each run, with comments that say whose they are."""
-    return "\n".join(_block(run) for run in runs)
+    return "\n".join(_render_hostfile_block(run) for run in runs)
 
 
-def _block(run: PlannedRun) -> str:
-    lines = [f"# {run.unit.job.source} on {run.cluster}: {run.unit.job.namespace}/{_called(run)}"]
+def _render_hostfile_block(run: PlannedRun) -> str:
+    lines = [f"# {run.unit.job.source} on {run.cluster}: {run.unit.job.namespace}/{_format_run_name(run)}"]
     for file in host_files(run):
         lines += [f"# {file.path}, written by {file.by}", *file.lines]
-    if instead := _instead(run):
+    if instead := _describe_hostfile_substitute(run):
         lines.append(f"# no host file: {instead}")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _instead(run: PlannedRun) -> str:
+def _describe_hostfile_substitute(run: PlannedRun) -> str:
     """Return what a run without MPI uses in place of a host file; empty for MPI."""
     job = run.unit.job
     if job.uses_mpi:
         return ""
-    first = f"{host(_called(run), 'node', 0)}.{_called(run)}"
+    first = f"{build_host_name(_format_run_name(run), 'node', 0)}.{_format_run_name(run)}"
     words = _INSTEAD.get(job.image.framework, "its pods start alone, and nothing tells them of each other")
     return f"{job.image.name} is {job.image.framework}, not MPI; {words.format(first=first)}"
 
@@ -114,11 +116,11 @@ def hostfile_document(runs: Sequence[PlannedRun]) -> dict[str, Any]:
                 "spec": run.unit.job.source,
                 "cluster": run.cluster,
                 "namespace": run.unit.job.namespace,
-                "name": _called(run),
+                "name": _format_run_name(run),
                 "files": [
                     {"path": file.path, "by": file.by, "lines": list(file.lines)} for file in host_files(run)
                 ],
-                "instead": _instead(run) or None,
+                "instead": _describe_hostfile_substitute(run) or None,
             }
             for run in runs
         ],

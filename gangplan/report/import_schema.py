@@ -13,12 +13,12 @@ _TEXT: dict[str, Any] = {"type": "string"}
 _MAYBE: dict[str, Any] = {"type": ["string", "null"]}
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _build_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _suggestion() -> dict[str, Any]:
-    return _object(
+def _build_suggestion_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
             "file": _TEXT,
             "owner": {"enum": ["team", "platform"]},
@@ -30,8 +30,8 @@ def _suggestion() -> dict[str, Any]:
     )
 
 
-def _row() -> dict[str, Any]:
-    return _object(
+def _build_comparison_row_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
             "area": _TEXT,
             "what": _TEXT,
@@ -43,9 +43,9 @@ def _row() -> dict[str, Any]:
     )
 
 
-def _entry() -> dict[str, Any]:
+def _build_account_entry_schema() -> dict[str, Any]:
     count = {"type": "integer", "minimum": 0}
-    return _object(
+    return _build_object_schema(
         {
             "path": _TEXT,
             "file": _TEXT,
@@ -59,12 +59,14 @@ def _entry() -> dict[str, Any]:
     )
 
 
-def import_schema() -> dict[str, Any]:
+def build_import_schema() -> dict[str, Any]:
     """Return the JSON Schema of `document`, without `$schema` and title. Readers ignore fields that they
     do not know."""
     percent = {"type": "integer", "minimum": 0, "maximum": 100}
-    run = _object({"percent": percent, "rows": {"type": "array", "items": _row()}})
-    imported = _object(
+    run = _build_object_schema(
+        {"percent": percent, "rows": {"type": "array", "items": _build_comparison_row_schema()}}
+    )
+    imported = _build_object_schema(
         {
             "spec": _TEXT,
             "kind": _TEXT,
@@ -72,14 +74,14 @@ def import_schema() -> dict[str, Any]:
             "where": _TEXT,
             "text": _TEXT,
             "isRight": {"type": "boolean"},
-            "account": {"type": "array", "items": _entry()},
+            "account": {"type": "array", "items": _build_account_entry_schema()},
             "commandNotes": {"type": "array", "items": _TEXT},
             "runs": {"type": "object", "additionalProperties": run},
         }
     )
     return {
         "description": "What gangplan import made of its sources: specs, an account of every field, and the runs beside the sources.",
-        **_object(
+        **_build_object_schema(
             {
                 "version": {
                     "const": _VERSION,
@@ -87,7 +89,7 @@ def import_schema() -> dict[str, Any]:
                 },
                 "command": {"const": "import"},
                 "imported": {"type": "array", "items": imported},
-                "suggestions": {"type": "array", "items": _suggestion()},
+                "suggestions": {"type": "array", "items": _build_suggestion_schema()},
             }
         ),
     }

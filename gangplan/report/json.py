@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gangplan.findings import Finding, Fix, Location, Waived
-from gangplan.report.changes import SuggestedChange, changes
-from gangplan.report.escape import whole
-from gangplan.report.model import Report, ReportEntry, entries, is_waived, worst_first
+from gangplan.report.changes import SuggestedChange, suggest_changes
+from gangplan.report.escape import replace_surrogates
+from gangplan.report.model import Report, ReportEntry, is_waived, list_report_entries, sort_worst_first
 from gangplan.rules.model import Severity
 
 # Raised when a field changes its meaning or is removed; new fields may come without notice.
-SHAPE = 1
+FINDINGS_FORMAT_VERSION = 1
 
 
 def json_report(findings: Sequence[Finding], facts: Mapping[str, Any], folder: str = "") -> str:
     """Return the findings and a few facts of the command (`checked`, engines) as JSON with a line end."""
-    whole_document = document({**facts, **findings_part(findings, folder)})
+    whole_document = document({**facts, **build_findings_part(findings, folder)})
     return json.dumps(whole_document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -27,7 +27,7 @@ def report_json(report: Report) -> str:
     """Return a report with everything that it knows, as JSON."""
     facts = {
         "command": report.command,
-        "folder": whole(report.folder),
+        "folder": replace_surrogates(report.folder),
         "failOn": report.fail_on.word,
         "checked": dict(report.checked),
         "engines": list(report.engines),
@@ -38,10 +38,10 @@ def report_json(report: Report) -> str:
 
 def document(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content with the number of its shape in front."""
-    return {"version": SHAPE, **content}
+    return {"version": FINDINGS_FORMAT_VERSION, **content}
 
 
-def findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, Any]:
+def build_findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, Any]:
     """Return the keys of every document with findings: counts, what to do first, and the findings, worst
     first.
 
@@ -51,58 +51,61 @@ def findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, An
     words = [*(severity.word for severity in reversed(Severity)), "waived"]
     return {
         "counts": {word: counts[word] for word in words},
-        "changes": [_change(change) for change in changes(findings)],
-        "findings": [_as_dict(entry) for entry in worst_first(entries(findings, folder))],
+        "changes": [_build_change_document(change) for change in suggest_changes(findings)],
+        "findings": [
+            _build_finding_document(entry)
+            for entry in sort_worst_first(list_report_entries(findings, folder))
+        ],
     }
 
 
-def _as_dict(entry: ReportEntry) -> dict[str, Any]:
+def _build_finding_document(entry: ReportEntry) -> dict[str, Any]:
     finding = entry.finding
     return {
-        "rule": whole(finding.rule),
+        "rule": replace_surrogates(finding.rule),
         "severity": finding.severity.word,
-        **_place(finding.where),
+        **_build_place_fields(finding.where),
         "endColumn": finding.where.end,
-        "cluster": whole(finding.clusters[0]) if len(finding.clusters) == 1 else "",
-        "clusters": list(map(whole, finding.clusters)),
-        "object": whole(finding.object_ref),
-        "path": whole(finding.path),
-        "message": whole(finding.message),
-        "help": whole(finding.help),
-        "waiver": _waiver(finding.waiver) if finding.waiver else None,
-        "fix": _fix(finding.fix) if finding.fix else None,
+        "cluster": replace_surrogates(finding.clusters[0]) if len(finding.clusters) == 1 else "",
+        "clusters": list(map(replace_surrogates, finding.clusters)),
+        "object": replace_surrogates(finding.object_ref),
+        "path": replace_surrogates(finding.path),
+        "message": replace_surrogates(finding.message),
+        "help": replace_surrogates(finding.help),
+        "waiver": _build_waiver_document(finding.waiver) if finding.waiver else None,
+        "fix": _build_fix_document(finding.fix) if finding.fix else None,
         "fingerprint": entry.fingerprint,
     }
 
 
-def _waiver(waiver: Waived) -> dict[str, Any]:
+def _build_waiver_document(waiver: Waived) -> dict[str, Any]:
     return {
-        **_place(waiver.where),
+        **_build_place_fields(waiver.where),
         "until": waiver.until,
-        "reason": whole(waiver.reason),
-        "approver": whole(waiver.approver),
+        "reason": replace_surrogates(waiver.reason),
+        "approver": replace_surrogates(waiver.approver),
         "over": waiver.is_over,
     }
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
+def _build_fix_document(fix: Fix) -> dict[str, Any]:
     return {
-        **_place(Location(fix.file, fix.line, fix.column)),
+        **_build_place_fields(Location(fix.file, fix.line, fix.column)),
         "endLine": fix.end_line,
         "endColumn": fix.end_column,
-        "replacement": whole(fix.replacement),
-        "why": whole(fix.why),
+        "replacement": replace_surrogates(fix.replacement),
+        "why": replace_surrogates(fix.why),
     }
 
 
-def _place(where: Location) -> dict[str, Any]:
-    return {"file": whole(where.file), "line": where.line, "column": where.column}
+def _build_place_fields(where: Location) -> dict[str, Any]:
+    return {"file": replace_surrogates(where.file), "line": where.line, "column": where.column}
 
 
-def _change(change: SuggestedChange) -> dict[str, Any]:
+def _build_change_document(change: SuggestedChange) -> dict[str, Any]:
     return {
-        "rule": whole(change.rule),
-        "help": whole(change.help),
+        "rule": replace_surrogates(change.rule),
+        "help": replace_surrogates(change.help),
         "findings": change.findings,
-        "places": [_place(where) for where in change.places],
+        "places": [_build_place_fields(where) for where in change.places],
     }

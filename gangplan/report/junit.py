@@ -10,8 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from xml.etree import ElementTree
 
-from gangplan.report.escape import xml
-from gangplan.report.model import Report, ReportEntry, checked_words, is_waived, title, waiver_words
+from gangplan.report.escape import escape_xml
+from gangplan.report.model import (
+    Report,
+    ReportEntry,
+    describe_checked,
+    describe_waiver,
+    format_title,
+    is_waived,
+)
 
 # Jenkins shows names in a column; the whole text is inside the case.
 _LONGEST_NAME = 200
@@ -28,9 +35,9 @@ def junit_report(report: Report) -> str:
         files.setdefault(entry.finding.where.file, []).append(entry)
     root = ElementTree.Element("testsuites", name="gangplan")
     for file in sorted(files):
-        root.append(_suite(report, file, files[file]))
+        root.append(_build_test_suite(report, file, files[file]))
     if not files:  # a platform before its first spec, without findings
-        root.append(_suite(report, "workspace", []))
+        root.append(_build_test_suite(report, "workspace", []))
     for key in ("tests", "failures", "errors"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     root.set("time", "0")
@@ -38,15 +45,19 @@ def junit_report(report: Report) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(report: Report, file: str, found: list[ReportEntry]) -> ElementTree.Element:
-    suite = ElementTree.Element("testsuite", name=xml(report.path(file)))
+def _build_test_suite(report: Report, file: str, found: list[ReportEntry]) -> ElementTree.Element:
+    suite = ElementTree.Element("testsuite", name=escape_xml(report.path(file)))
     seen: Counter[str] = Counter()
     for entry in found:
-        suite.append(_case(report, entry, seen))
+        suite.append(_build_test_case(report, entry, seen))
     if not found:
-        attributes = {"classname": _class(report.path(file)), "name": "no findings", "time": "0"}
+        attributes = {
+            "classname": _format_junit_class_name(report.path(file)),
+            "name": "no findings",
+            "time": "0",
+        }
         case = ElementTree.SubElement(suite, "testcase", attributes)
-        ElementTree.SubElement(case, "system-out").text = xml(checked_words(report))
+        ElementTree.SubElement(case, "system-out").text = escape_xml(describe_checked(report))
     counts = Counter(child.tag for case in suite for child in case)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(counts["failure"]))
@@ -56,30 +67,34 @@ def _suite(report: Report, file: str, found: list[ReportEntry]) -> ElementTree.E
     return suite
 
 
-def _case(report: Report, entry: ReportEntry, seen: Counter[str]) -> ElementTree.Element:
+def _build_test_case(report: Report, entry: ReportEntry, seen: Counter[str]) -> ElementTree.Element:
     finding = entry.finding
-    name = f"{finding.rule}: {title(finding)}"
-    name = xml(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")
+    name = f"{finding.rule}: {format_title(finding)}"
+    name = escape_xml(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")
     seen[name] += 1
     attributes = {
-        "classname": _class(report.path(finding.where.file)),
+        "classname": _format_junit_class_name(report.path(finding.where.file)),
         "name": name if seen[name] == 1 else f"{name} ({seen[name]})",
         "time": "0",
     }
     case = ElementTree.Element("testcase", attributes)
-    lines = [f"{report.path(str(finding.where))}: {finding.severity.word}[{finding.rule}] {title(finding)}"]
+    lines = [
+        f"{report.path(str(finding.where))}: {finding.severity.word}[{finding.rule}] {format_title(finding)}"
+    ]
     lines += [f"help: {finding.help}"] if finding.help else []
-    text = "\n".join(map(xml, lines))
+    text = "\n".join(map(escape_xml, lines))
     if is_waived(finding):
-        ElementTree.SubElement(case, "skipped", message=xml(waiver_words(finding)))
+        ElementTree.SubElement(case, "skipped", message=escape_xml(describe_waiver(finding)))
     elif finding.severity >= report.fail_on:
-        failure = ElementTree.SubElement(case, "failure", message=xml(title(finding)), type=xml(finding.rule))
+        failure = ElementTree.SubElement(
+            case, "failure", message=escape_xml(format_title(finding)), type=escape_xml(finding.rule)
+        )
         failure.text = text
         return case
     ElementTree.SubElement(case, "system-out").text = text
     return case
 
 
-def _class(path: str) -> str:
+def _format_junit_class_name(path: str) -> str:
     """Return the path as CI systems group by it: `specs/nlp/filings.yaml` is `specs.nlp.filings`."""
-    return xml(path.removesuffix(".yaml").replace(".", "_").replace("/", "."))
+    return escape_xml(path.removesuffix(".yaml").replace(".", "_").replace("/", "."))

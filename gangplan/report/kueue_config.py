@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.generators.common import PREFIX
+from gangplan.generators.common import LABEL_PREFIX
 from gangplan.model.backend import TRAINJOB
 from gangplan.model.quantity import Quantity
-from gangplan.model.support import kueue_line
-from gangplan.model.version import Version
+from gangplan.model.support import look_up_kueue_line
+from gangplan.model.version import ToolVersion
 from gangplan.spec.admission import ManagedResources, UsageSharing
 from gangplan.workspace import ClusterFile
 
@@ -22,10 +22,10 @@ from gangplan.workspace import ClusterFile
 Lines = Iterator[tuple[str, str]]
 
 API_VERSION = "config.kueue.x-k8s.io/v1beta2"
-TEAM_LABEL = f"{PREFIX}team"
+TEAM_LABEL = f"{LABEL_PREFIX}team"
 
 
-def kueue_config(cluster: ClusterFile, kueue: Version) -> str:
+def render_kueue_config(cluster: ClusterFile, kueue: ToolVersion) -> str:
     """Return the configuration of one cluster with a Kueue that gangplan knows."""
     spec = cluster.spec
     out = [
@@ -34,19 +34,22 @@ def kueue_config(cluster: ClusterFile, kueue: Version) -> str:
         "# kueue-system), beside those already there, and restart the manager. It fails on a key that it does not know.",
         "# Fields and defaults as of Kueue 0.15.2, 0.18.2 and 0.19.2.",
     ]
-    parts = [_head(), _integrations(bool(spec.versions.trainer), bool(spec.versions.mpi_operator))]
-    parts.append(_wait_for_pods_ready(cluster, kueue))
+    parts = [
+        _render_config_header(),
+        _render_kueue_integrations(bool(spec.versions.trainer), bool(spec.versions.mpi_operator)),
+    ]
+    parts.append(_render_wait_for_pods_ready(cluster, kueue))
     if spec.fair_sharing:
-        parts.append(_fair_sharing())
+        parts.append(_render_fair_sharing())
     if spec.kueue.admission_fair_sharing is not None:
-        parts.append(_usage_sharing(spec.kueue.admission_fair_sharing, cluster.document.file))
+        parts.append(_render_admission_fair_sharing(spec.kueue.admission_fair_sharing, cluster.document.file))
     if any(team.concurrent_admission for team in spec.teams.values()):
-        parts.append(_gates())
+        parts.append(_render_feature_gates())
     if spec.kueue.resources is not None:
-        parts.append(_resources(spec.kueue.resources, cluster.document.file))
+        parts.append(_render_kueue_resources(spec.kueue.resources, cluster.document.file))
     if spec.monitoring is not None:
-        parts.append(_metrics())
-    parts.append(_namespaces())
+        parts.append(_render_kueue_metrics())
+    parts.append(_render_managed_namespaces())
     for part in parts:
         for line, why in part:
             indent = line[: len(line) - len(line.lstrip())].replace("- ", "  ")
@@ -54,12 +57,12 @@ def kueue_config(cluster: ClusterFile, kueue: Version) -> str:
     return "\n".join(out) + "\n"
 
 
-def _head() -> Lines:
+def _render_config_header() -> Lines:
     yield f"apiVersion: {API_VERSION}", "Served since Kueue 0.15."
     yield "kind: Configuration", ""
 
 
-def _integrations(has_trainer: bool, has_mpi_operator: bool) -> Lines:
+def _render_kueue_integrations(has_trainer: bool, has_mpi_operator: bool) -> Lines:
     yield (
         "integrations:",
         "What waits in queues. A list replaces the default, so whatever else the cluster queues belongs here too.",
@@ -78,9 +81,9 @@ def _integrations(has_trainer: bool, has_mpi_operator: bool) -> Lines:
         yield '  - "kubeflow.org/mpijob"', why
 
 
-def _wait_for_pods_ready(cluster: ClusterFile, kueue: Version) -> Lines:
+def _render_wait_for_pods_ready(cluster: ClusterFile, kueue: ToolVersion) -> Lines:
     timeout = go_duration(cluster.spec.pods_ready_timeout)
-    is_default = kueue_line(kueue.line).waits_for_pods
+    is_default = look_up_kueue_line(kueue.line).waits_for_pods
     state = (
         f"Kueue {kueue.line}: on by default, with 30m; this states the cluster's own time."
         if is_default
@@ -93,7 +96,7 @@ def _wait_for_pods_ready(cluster: ClusterFile, kueue: Version) -> Lines:
     yield f"  timeout: {timeout}", f"podsReadyTimeout of {cluster.document.file}."
     recovery = (
         "The default, stated (it is the timeout)."
-        if kueue_line(kueue.line).has_recovery_timeout
+        if look_up_kueue_line(kueue.line).has_recovery_timeout
         else "As Kueue 0.18 has it by default; at 0.15 none is set, and a run that lost a pod waits without end."
     )
     yield f"  recoveryTimeout: {timeout}", f"How long a lost pod may be away.\n{recovery}"
@@ -110,7 +113,7 @@ def _wait_for_pods_ready(cluster: ClusterFile, kueue: Version) -> Lines:
     )
 
 
-def _fair_sharing() -> Lines:
+def _render_fair_sharing() -> Lines:
     yield (
         "fairSharing:",
         "The block alone switches it on; the weights of teams and cohorts count only with it.",
@@ -121,7 +124,7 @@ def _fair_sharing() -> Lines:
     )
 
 
-def _usage_sharing(stated: UsageSharing, file: str) -> Lines:
+def _render_admission_fair_sharing(stated: UsageSharing, file: str) -> Lines:
     yield (
         "admissionFairSharing:",
         f"The block alone switches it on, for queues whose admissionMode says so; from kueue of {file}.",
@@ -134,15 +137,15 @@ def _usage_sharing(stated: UsageSharing, file: str) -> Lines:
     if stated.resource_weights:
         yield "  resourceWeights:", "What a core, a byte or a device counts; 1 where it is not listed."
         for resource, weight in sorted(stated.resource_weights.items()):
-            yield f"    {resource}: {_number(weight)}", ""
+            yield f"    {resource}: {_format_weight_number(weight)}", ""
 
 
-def _number(weight: Quantity) -> str:
+def _format_weight_number(weight: Quantity) -> str:
     """Return a weight as a YAML number: the manager reads a float."""
     return f"{weight.nano / 10**9:g}"
 
 
-def _resources(stated: ManagedResources, file: str) -> Lines:
+def _render_kueue_resources(stated: ManagedResources, file: str) -> Lines:
     yield (
         "resources:",
         f"How quota counts: kueue.resources of {file}, by which gangplan counts quotas and runs.",
@@ -162,7 +165,7 @@ def _resources(stated: ManagedResources, file: str) -> Lines:
             )
 
 
-def _gates() -> Lines:
+def _render_feature_gates() -> Lines:
     yield (
         "featureGates:",
         "Kueue refuses this list beside the flag --feature-gates: if the manager has that, write it there.",
@@ -173,12 +176,12 @@ def _gates() -> Lines:
     )
 
 
-def _metrics() -> Lines:
+def _render_kueue_metrics() -> Lines:
     yield "metrics:", "Quota and use per queue as series, which alerts and dashboards read. Off by default."
     yield "  enableClusterQueueResources: true", ""
 
 
-def _namespaces() -> Lines:
+def _render_managed_namespaces() -> Lines:
     yield (
         "manageJobsWithoutQueueName: true",
         "In teams' namespaces nothing starts outside a queue: it would take nodes that quotas promise to runs.\nThe default is false.",

@@ -6,21 +6,21 @@ import shlex
 import signal
 from collections.abc import Iterator
 
-from gangplan.diagnose.evidence import Evidence, Who
-from gangplan.diagnose.read import of_text
-from gangplan.diagnose.verdict import verdicts
-from gangplan.local.output import Line
-from gangplan.local.play import Ended
-from gangplan.local.pods import Cast
-from gangplan.local.prepare import Prepared
+from gangplan.diagnose.evidence import Evidence, RunPart
+from gangplan.diagnose.read import scan_received_log
+from gangplan.diagnose.verdict import diagnose_runs
+from gangplan.local.output import OutputLine
+from gangplan.local.play import LocalRunResult
+from gangplan.local.pods import LocalPods
+from gangplan.local.prepare import PreparedRun
 from gangplan.model.duration import format_duration
-from gangplan.report.escape import log_line
+from gangplan.report.escape import escape_log_line
 
 _COLOURS = (36, 32, 33, 35, 34, 96, 92, 93, 95, 94)
 _CURES = 2
 
 
-def opening(prepared: Prepared) -> str:
+def describe_run_start(prepared: PreparedRun) -> str:
     """Return what is run, and how it differs from what the cluster would run."""
     job, shape, stage = prepared.unit.job, prepared.shape, prepared.stage
     how = stage.mpi.words if stage.mpi else prepared.unit.launch.program or "one program on each worker"
@@ -31,10 +31,10 @@ def opening(prepared: Prepared) -> str:
     words = (word for word in prepared.unit.launch.argv if word != stage.rank_program)
     lines.append(f"  command: {shlex.join(words)}")
     lines += [f"  note: {one}" for one in prepared.notes]
-    return "".join(f"{log_line(line)}\n" for line in lines)
+    return "".join(f"{escape_log_line(line)}\n" for line in lines)
 
 
-def shown(line: Line, cast: Cast, colour: bool) -> str:
+def format_output_line(line: OutputLine, cast: LocalPods, colour: bool) -> str:
     """Return a line with its rank or pod in front."""
     if line.rank is not None:
         head, number = f"[{line.rank}]", line.rank
@@ -45,19 +45,21 @@ def shown(line: Line, cast: Cast, colour: bool) -> str:
             if pod is None or pod.role == "launcher"
             else (f"[worker {pod.index}]", pod.index)
         )
-    text = f"started{_worker(cast, line.text)}" if line.is_start else log_line(line.text)
+    text = (
+        f"started{_format_worker_location(cast, line.text)}" if line.is_start else escape_log_line(line.text)
+    )
     if not colour:
         return f"{head} {text}\n"
     code = 2 if number < 0 else _COLOURS[number % len(_COLOURS)]
     return f"\x1b[{code}m{head}\x1b[0m {text}\n"
 
 
-def ending(ended: Ended, prepared: Prepared, limit_s: int) -> str:
+def describe_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_s: int) -> str:
     """Return how the run ended: what failed, with the last lines, and the cause if one is known."""
-    return "".join(f"{line}\n" for line in _ending(ended, prepared, limit_s))
+    return "".join(f"{line}\n" for line in _describe_local_run_end(ended, prepared, limit_s))
 
 
-def _ending(ended: Ended, prepared: Prepared, limit_s: int) -> Iterator[str]:
+def _describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_s: int) -> Iterator[str]:
     if not ended.is_clean:
         yield "some processes of the run could not be ended; they have GANGPLAN_LOCAL_RUN in their environment"
     if not ended.code:
@@ -73,24 +75,24 @@ def _ending(ended: Ended, prepared: Prepared, limit_s: int) -> Iterator[str]:
     failure = ended.failure
     tail = ended.story.tail(failure.rank if failure else None)
     if failure and failure.rank is not None:
-        where = _worker(prepared.cast, failure.host)
-        yield f"failed: rank {failure.rank}{where} ended with {_code(failure.code)}"
+        where = _format_worker_location(prepared.cast, failure.host)
+        yield f"failed: rank {failure.rank}{where} ended with {_format_exit_code(failure.code)}"
     else:
         yield f"failed: {'the launch' if prepared.cast.launcher else 'the program'} ended with exit code {ended.code}"
     if tail:
         yield "  its last lines:"
-        yield from (f"    {log_line(line)}" for line in tail)
-    yield from _cause(ended)
+        yield from (f"    {escape_log_line(line)}" for line in tail)
+    yield from _describe_likely_cause(ended)
 
 
-def _worker(cast: Cast, host: str) -> str:
+def _format_worker_location(cast: LocalPods, host: str) -> str:
     pod = next((one for one in cast.pods if one.name == host), None)
     if pod is None:
         return ""
     return f" on worker {pod.index}" if pod.role == "worker" else " on the launcher"
 
 
-def _code(code: int) -> str:
+def _format_exit_code(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -99,10 +101,10 @@ def _code(code: int) -> str:
         return f"signal {-code}"
 
 
-def _cause(ended: Ended) -> Iterator[str]:
+def _describe_likely_cause(ended: LocalRunResult) -> Iterator[str]:
     """Yield the likeliest cause that `gangplan diagnose` knows, with its first cures."""
-    log = of_text("output", ended.story.log, Who())
-    for verdict in verdicts(Evidence((), (log,))):
+    log = scan_received_log("output", ended.story.log, RunPart())
+    for verdict in diagnose_runs(Evidence((), (log,))):
         if verdict.is_known and verdict.roots:
             one = verdict.roots[0]
             yield f"  cause: {one.cause.title}  [{one.cause.id}]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gangplan.model.job import Job
 
 
-def elastic(job: Job) -> str:
+def describe_elastic(job: Job) -> str:
     """Return `goes on with 2 to 8 workers; failed ranks start again up to 3 times`; empty for a fixed
     number."""
     if job.elastic is None:
@@ -14,7 +14,7 @@ def elastic(job: Job) -> str:
     return f"{workers}; failed ranks start again up to {job.elastic.restarts} times"
 
 
-def exits(job: Job) -> str:
+def describe_exit_codes(job: Job) -> str:
     """Return `tried again only with 137, 143; failed for good with 42`; empty if the spec names no codes."""
     codes = job.exit_codes
     told = (("tried again only with", codes.retry), ("failed for good with", codes.fail))

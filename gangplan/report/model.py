@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from gangplan.findings import Finding, in_order, worst
+from gangplan.findings import Finding, find_worst_severity, sort_findings
 from gangplan.records import dataclass
 from gangplan.rules.model import Severity
 
@@ -59,10 +59,10 @@ class Report:
     @property
     def entries(self) -> list[ReportEntry]:
         """The findings in order (file, line, rule), each with its fingerprint."""
-        return entries(self.findings, self.folder)
+        return list_report_entries(self.findings, self.folder)
 
 
-def entries(findings: Iterable[Finding], folder: str = "") -> list[ReportEntry]:
+def list_report_entries(findings: Iterable[Finding], folder: str = "") -> list[ReportEntry]:
     """Return the findings in their order, without repeats, each with its fingerprint.
 
     A fingerprint covers the rule, the file and either the object with its field or the message without its
@@ -72,8 +72,8 @@ def entries(findings: Iterable[Finding], folder: str = "") -> list[ReportEntry]:
     """
     seen: Counter[str] = Counter()
     found = []
-    for finding in in_order(findings):
-        about = f"{finding.object_ref}\0{finding.path}" if finding.path else _skeleton(finding)
+    for finding in sort_findings(findings):
+        about = f"{finding.object_ref}\0{finding.path}" if finding.path else _build_fingerprint_text(finding)
         file = f"{folder}/{finding.where.file}" if folder else finding.where.file
         key = f"{finding.rule}\0{file}\0{about}"
         seen[key] += 1
@@ -83,12 +83,12 @@ def entries(findings: Iterable[Finding], folder: str = "") -> list[ReportEntry]:
     return found
 
 
-def _skeleton(finding: Finding) -> str:
+def _build_fingerprint_text(finding: Finding) -> str:
     text = f"{finding.object_ref}\0{finding.message}"
     return _NUMBER.sub("0", _HASH.sub("#", text))
 
 
-def worst_first(found: Sequence[ReportEntry]) -> list[ReportEntry]:
+def sort_worst_first(found: Sequence[ReportEntry]) -> list[ReportEntry]:
     """Return errors, then warnings, then notes, and waived ones at the end; each in the order of the
     report."""
     return sorted(found, key=lambda entry: (is_waived(entry.finding), -entry.finding.severity))
@@ -99,7 +99,7 @@ def is_waived(finding: Finding) -> bool:
     return not finding.counts
 
 
-def waiver_words(finding: Finding) -> str:
+def describe_waiver(finding: Finding) -> str:
     """Return `waived until 2027-01-31: reason (policies/waivers/a.yaml:3:1)`; empty without a waiver."""
     waiver = finding.waiver
     if waiver is None:
@@ -108,12 +108,12 @@ def waiver_words(finding: Finding) -> str:
     return f"waived {until}: {waiver.reason} ({waiver.where})"
 
 
-def title(finding: Finding) -> str:
+def format_title(finding: Finding) -> str:
     """Return the message with the object that it is about."""
     return f"{finding.object_ref}: {finding.message}" if finding.object_ref else finding.message
 
 
-def count_words(findings: Iterable[Finding]) -> str:
+def describe_counts(findings: Iterable[Finding]) -> str:
     """Return how many there are of each severity, then waived ones: `2 errors, 1 warning, 1 waived`, `no
     findings`."""
     listed = list(findings)
@@ -137,7 +137,7 @@ def count_words(findings: Iterable[Finding]) -> str:
     return ", ".join([*(parts or ["no findings"]), *rest])
 
 
-def checked_words(report: Report) -> str:
+def describe_checked(report: Report) -> str:
     """Return what was checked, by which engines and with what result, in a line: the summary of every
     format."""
     parts = [
@@ -145,12 +145,12 @@ def checked_words(report: Report) -> str:
         for word, count in report.checked.items()
     ]
     judges = f" ({' and '.join(report.engines)})" if report.engines else ""
-    return f"checked {', '.join(parts)}{judges}: {count_words(report.findings)}{_verdict(report)}"
+    return f"checked {', '.join(parts)}{judges}: {describe_counts(report.findings)}{_describe_fail_on_verdict(report)}"
 
 
-def _verdict(report: Report) -> str:
+def _describe_fail_on_verdict(report: Report) -> str:
     """Return what failed a command without errors; errors need no explanation."""
-    level = worst(report.findings)
+    level = find_worst_severity(report.findings)
     if level is None or level is Severity.ERROR or level < report.fail_on:
         return ""
     return f"; failed by --fail-on {report.fail_on.word}"

@@ -10,17 +10,17 @@ from gangplan.validate.scheduler import Fit
 TAILS = {"sure": "", "possible": " (if they are packed tightly)", "no": "", "unknown": " (not judged)"}
 
 
-def node_words(fit: Fit | None) -> str:
+def describe_node_fit(fit: Fit | None) -> str:
     """Return `16 workers need 4 nodes of a100, launcher on cpu`, and why not if pods are left."""
     if fit is None:
         return "none: the run is not admitted"
-    said = ", ".join(_set(fit, name) for name in fit.wanted)
+    said = ", ".join(_describe_pod_set_nodes(fit, name) for name in fit.wanted)
     missing = f": {fit.reasons[0]}" if fit.reasons else ""
     tail = " (found by search)" if fit.fits and fit.sure is None else TAILS[fit.verdict]
     return f"{said}{tail}{missing}"
 
 
-def _set(fit: Fit, name: str) -> str:
+def _describe_pod_set_nodes(fit: Fit, name: str) -> str:
     """Return the text of one pod set: how many of its pods are on how many nodes of which pools."""
     wanted, placed = fit.wanted[name], fit.placements.get(name, {})
     found = sum(placed.values())
@@ -30,16 +30,16 @@ def _set(fit: Fit, name: str) -> str:
     if wanted == 1:
         one = role_of(name) or f"pod of {name}"
         return f"{one} on {next(iter(placed))}"
-    where = " and ".join(_pool(pool, fit.nodes[name][pool]) for pool in placed)
+    where = " and ".join(_format_pool_node_count(pool, fit.nodes[name][pool]) for pool in placed)
     share = f"{wanted} {called}" if found == wanted else f"only {found} of {wanted} {called}"
     return f"{share} {'need' if found == wanted else 'fit on'} {where}"
 
 
-def _pool(pool: str, nodes: int) -> str:
+def _format_pool_node_count(pool: str, nodes: int) -> str:
     return f"{nodes} node{'' if nodes == 1 else 's'} of {pool}"
 
 
-def node_document(fit: Fit | None) -> dict[str, Any] | None:
+def build_node_document(fit: Fit | None) -> dict[str, Any] | None:
     """Return a fit as data: verdict sure, possible, unknown or no; pods and nodes by pod set and pool.
 
     `sure` are the pods that run with any choice of kube-scheduler, null if that is not known.

@@ -6,46 +6,48 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.model.amounts import bare, say
-from gangplan.model.quantity import Quantity, parse
-from gangplan.pipeline.now import Now
+from gangplan.model.amounts import format_amount, format_with_unit
+from gangplan.model.quantity import Quantity, parse_quantity
+from gangplan.pipeline.now import CurrentVerdict
 
 # Kueue's own sentence (flavorassigner.go, v0.15.2 to v0.19.2).
 MORE = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")
 WORDS = {"admit": "admitted now", "queue": "waits", "never": "never admitted"}
 
 
-def now_text(snapshot: str, runs: Sequence[Now]) -> str:
+def render_now_text(snapshot: str, runs: Sequence[CurrentVerdict]) -> str:
     """Return a line per run."""
     lines = [f"with what {snapshot} says is in use, each run alone:"]
     for one in runs:
-        lines.append(f"  {one.name}: {_said(one)}")
+        lines.append(f"  {one.name}: {_describe_current_verdict(one)}")
     return "\n".join(lines) + "\n"
 
 
-def _more(resource: str, more: str) -> str:
+def _format_missing_quota(resource: str, more: str) -> str:
     """Return what Kueue says is missing, in gangplan's words."""
-    number, _, noun = say(resource, parse(more)).partition(" ")
+    number, _, noun = format_with_unit(resource, parse_quantity(more)).partition(" ")
     unit, of, rest = noun.partition(" of ")
     return f"{number} {unit} more of {rest}" if of else f"{number} more {noun}"
 
 
-def _said(one: Now) -> str:
+def _describe_current_verdict(one: CurrentVerdict) -> str:
     verdict = one.verdict
     if not verdict.queue:
         return "starts at once, it waits in no queue"
     said = WORDS[verdict.outcome]
     if verdict.outcome == "admit":
         borrowed = ", ".join(
-            f"{say(resource, amount)} of {flavor}"
+            f"{format_with_unit(resource, amount)} of {flavor}"
             for (flavor, resource), amount in sorted(verdict.borrowed.items())
         )
         return said + (f", borrows {borrowed}" if borrowed else "")
     missing = MORE.findall(verdict.message)
     if missing:
-        said += " for " + " and ".join(f"{_more(name, more)} of {flavor}" for name, flavor, more in missing)
+        said += " for " + " and ".join(
+            f"{_format_missing_quota(name, more)} of {flavor}" for name, flavor, more in missing
+        )
         said += "".join(
-            f" ({bare(name, one.left[flavor, name])} of its queue's own left)"
+            f" ({format_amount(name, one.left[flavor, name])} of its queue's own left)"
             for name, flavor, _ in missing[:1]
             if (flavor, name) in one.left
         )
@@ -56,7 +58,7 @@ def _said(one: Now) -> str:
     return said
 
 
-def now_document(runs: Sequence[Now]) -> list[dict[str, Any]]:
+def build_now_document(runs: Sequence[CurrentVerdict]) -> list[dict[str, Any]]:
     """Return the runs as data; quantities are canonical texts."""
     return [
         {

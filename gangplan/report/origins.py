@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gangplan.model.duration import format_duration
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.report.escape import own_line
+from gangplan.report.escape import escape_own_line
 
 
-def origins_text(run: PlannedRun) -> str:
+def render_origins_text(run: PlannedRun) -> str:
     """Return one line per value: name, value, layer, place."""
     job = run.unit.job
     values = {
@@ -33,7 +33,9 @@ def origins_text(run: PlannedRun) -> str:
         rows.append((name, str(value), layer, str(origin.where) if origin.where else ""))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
-        own_line(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {layer:<{widths[2]}}  {where}".rstrip())
+        escape_own_line(
+            f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {layer:<{widths[2]}}  {where}".rstrip()
+        )
         for name, value, layer, where in rows
     ]
-    return own_line(f"{job.source} on {run.cluster}: {run.name}") + "\n" + "\n".join(lines) + "\n"
+    return escape_own_line(f"{job.source} on {run.cluster}: {run.name}") + "\n" + "\n".join(lines) + "\n"

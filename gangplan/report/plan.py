@@ -7,27 +7,27 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gangplan.model.amounts import bare, say
+from gangplan.model.amounts import format_amount, format_with_unit
 from gangplan.model.duration import format_duration
 from gangplan.model.identity import subject_of
-from gangplan.model.job import Job, PodContainer, Resources, Role
+from gangplan.model.job import Job, ResolvedRole, Resources, SideContainer
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.pipeline.team_room import TeamRoom
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.report.admission import admission_document
-from gangplan.report.cost import cost_document, cost_words
-from gangplan.report.edit import edit_words, over_words, seldom_parts, seldom_rows
-from gangplan.report.escape import LONGEST_DESCRIPTION, own_line, short
-from gangplan.report.fabric import fabric_document, fabric_words
-from gangplan.report.losses import elastic, exits
-from gangplan.report.nodes import node_document, node_words
-from gangplan.report.room import room_document, room_words
-from gangplan.validate.kueue import admission_words
+from gangplan.report.admission import build_admission_document
+from gangplan.report.cost import build_cost_document, describe_run_cost
+from gangplan.report.edit import build_rare_parts, build_rare_rows, describe_edit, describe_over_run
+from gangplan.report.escape import MAX_DESCRIPTION_LENGTH, escape_own_line, shorten_text
+from gangplan.report.fabric import build_fabric_document, describe_fabric
+from gangplan.report.losses import describe_elastic, describe_exit_codes
+from gangplan.report.nodes import build_node_document, describe_node_fit
+from gangplan.report.room import describe_quota_room, room_document
+from gangplan.validate.kueue import format_admission
 
 SHAPE = 1
 
 
-def plan_text(
+def render_plan_text(
     runs: Sequence[PlannedRun], since: int | None = None, rooms: Mapping[str, TeamRoom] = {}
 ) -> str:
     """Return a block per run, then totals per cluster; for schedules, the starts after `since` (seconds
@@ -35,150 +35,155 @@ def plan_text(
 
     `rooms` are what runs leave of their teams' quotas, by the paths of their files.
     """
-    block = partial(_block, since=since, rooms=rooms)
+    block = partial(_render_run_block, since=since, rooms=rooms)
     if any(run.unit.job.trial for run in runs):
         from gangplan.report import sweeps  # few workspaces have sweeps
 
-        plain, found = sweeps.apart(runs)
-        blocks = [*map(block, plain), *(sweeps.sweep_block(one, block) for one in found)]
+        plain, found = sweeps.split_off_sweeps(runs)
+        blocks = [*map(block, plain), *(sweeps.format_sweep_block(one, block) for one in found)]
     else:
         blocks = [block(run) for run in runs]
-    blocks += _chains(runs, text=True)
-    totals = [f"{cluster}: {_sentence(total)}" for cluster, total in _totals(runs).items()]
+    blocks += _list_job_chains(runs, text=True)
+    totals = [
+        f"{cluster}: {_format_resource_amounts(total)}"
+        for cluster, total in _sum_cluster_totals(runs).items()
+    ]
     return "\n".join([*blocks, "totals", *(f"  {line}" for line in totals), ""]) if runs else ""
 
 
-def run_line(run: PlannedRun) -> str:
+def format_run_line(run: PlannedRun) -> str:
     """Return a run in one line: `on lab: 8 ranks on 4 workers, 33 CPU, 130 GiB of memory, 8 GPUs; admitted
     at once`."""
     if run.unit.job.is_archived or run.unit.job.is_stopped:
-        return f"on {run.cluster}: {over_words(run.unit.job)}"
+        return f"on {run.cluster}: {describe_over_run(run.unit.job)}"
     layout = run.unit.layout
     ranks = f"{layout.ranks} rank{'' if layout.ranks == 1 else 's'}"
     workers = f"{layout.workers} worker{'' if layout.workers == 1 else 's'}"
-    return f"on {run.cluster}: {ranks} on {workers}, {_sentence(run_totals(run))}; {admission_words(run.verdict)}"
+    return f"on {run.cluster}: {ranks} on {workers}, {_format_resource_amounts(run_totals(run))}; {format_admission(run.verdict)}"
 
 
-def plan_document(
+def build_plan_document(
     runs: Sequence[PlannedRun], since: int | None = None, rooms: Mapping[str, TeamRoom] = {}
 ) -> dict[str, Any]:
     """Return the plan as data. Quantities are canonical texts, times are seconds. `rooms` are as in
-    `plan_text`."""
+    `render_plan_text`."""
     return {
         "version": SHAPE,
-        "runs": [_run(run, since, rooms.get(run.path)) for run in runs],
-        **_sweeps(runs),
-        **({"chains": chains} if (chains := _chains(runs, text=False)) else {}),
-        "totals": {cluster: _as_text(total) for cluster, total in _totals(runs).items()},
+        "runs": [_build_run_document(run, since, rooms.get(run.path)) for run in runs],
+        **_build_sweep_documents(runs),
+        **({"chains": chains} if (chains := _list_job_chains(runs, text=False)) else {}),
+        "totals": {
+            cluster: _convert_amounts_to_text(total) for cluster, total in _sum_cluster_totals(runs).items()
+        },
     }
 
 
-def _chains(runs: Sequence[PlannedRun], text: bool) -> list[Any]:
+def _list_job_chains(runs: Sequence[PlannedRun], text: bool) -> list[Any]:
     """Return the order of jobs, as text or data for each team of a cluster; few workspaces have one."""
     if not any(run.unit.job.after for run in runs):
         return []
     from gangplan.report import chains
 
-    return chains.chain_texts(runs) if text else chains.chain_documents(runs)
+    return chains.render_chains(runs) if text else chains.build_chain_documents(runs)
 
 
-def _sweeps(runs: Sequence[PlannedRun]) -> dict[str, Any]:
+def _build_sweep_documents(runs: Sequence[PlannedRun]) -> dict[str, Any]:
     """Return what the trials of each sweep amount to; empty without a sweep."""
     if not any(run.unit.job.trial for run in runs):
         return {}
     from gangplan.report import sweeps
 
-    return {"sweeps": [sweeps.sweep_document(one) for one in sweeps.apart(runs)[1]]}
+    return {"sweeps": [sweeps.build_sweep_document(one) for one in sweeps.split_off_sweeps(runs)[1]]}
 
 
-def _block(run: PlannedRun, since: int | None, rooms: Mapping[str, TeamRoom]) -> str:
+def _render_run_block(run: PlannedRun, since: int | None, rooms: Mapping[str, TeamRoom]) -> str:
     job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
     launcher = ""
     if layout.launcher_pods:
         launcher = (
             " (the launcher is one of them)"
             if job.launcher_runs_ranks
-            else f" + launcher ({_shape(job.launcher)})"
+            else f" + launcher ({_format_pod_resources(job.launcher)})"
         )
     others = "".join(f" + {one.workers} {one.name}" for one in job.others)
     rows = [
-        ("about", short(own_line(job.description), LONGEST_DESCRIPTION)),
-        ("edit", edit_words(run)),
-        *seldom_rows(job, since),
+        ("about", shorten_text(escape_own_line(job.description), MAX_DESCRIPTION_LENGTH)),
+        ("edit", describe_edit(run)),
+        *build_rare_rows(job, since),
         ("ranks", f"{layout.ranks} = {layout.workers} workers x {layout.slots} slots"),
         (
             "pods",
-            f"{layout.pods} = {layout.workers} workers ({_shape(job.resources)} each){launcher}{others}",
+            f"{layout.pods} = {layout.workers} workers ({_format_pod_resources(job.resources)} each){launcher}{others}",
         ),
-        ("totals", _sentence(run_totals(run))),
+        ("totals", _format_resource_amounts(run_totals(run))),
         ("command", shlex.join(launch.argv)),
         ("folder", job.workdir),
-        ("steps", _steps(job)),
-        ("roles", _roles(job)),
-        ("setup", _containers(job, False)),
-        ("sidecars", _containers(job, True)),
-        ("elastic", elastic(job)),
-        ("scratch", _scratch(job)),
-        ("volumes", _volumes(job)),
-        ("exits", exits(job)),
+        ("steps", _describe_job_steps(job)),
+        ("roles", _describe_job_roles(job)),
+        ("setup", _describe_side_containers(job, False)),
+        ("sidecars", _describe_side_containers(job, True)),
+        ("elastic", describe_elastic(job)),
+        ("scratch", _describe_scratch_folder(job)),
+        ("volumes", _describe_job_volumes(job)),
+        ("exits", describe_exit_codes(job)),
         ("image", job.image.reference),
         ("pool", job.worker_pool.name),
         (
             "queue",
             f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}, grace period {format_duration(job.grace_s)}",
         ),
-        ("quota", room_words(rooms.get(run.path))),
-        ("admission", admission_words(run.verdict)),
-        ("nodes", node_words(run.fit)),
+        ("quota", describe_quota_room(rooms.get(run.path))),
+        ("admission", format_admission(run.verdict)),
+        ("nodes", describe_node_fit(run.fit)),
         (
             "network",
             job.posture + (f", {job.worker_pool.gbps} Gbit/s per node" if job.worker_pool.gbps else ""),
         ),
-        ("identity", _identity(job)),
-        ("fabric", fabric_words(job.fabric)),
-        ("cost", cost_words(run)),
+        ("identity", _describe_cloud_identity(job)),
+        ("fabric", describe_fabric(job.fabric)),
+        ("cost", describe_run_cost(run)),
     ]
     lines = "".join(f"  {name:<9} {value}\n" for name, value in rows if value)
     return f"{job.source} on {run.cluster}: {job.namespace}/{run.name}\n{lines}"
 
 
-def _roles(job: Job) -> str:
+def _describe_job_roles(job: Job) -> str:
     """Return `ps: 2 pods (8 CPU, 32 GiB of memory each)`; empty without any."""
     return "; ".join(
-        f"{one.name}: {one.workers} pod{'' if one.workers == 1 else 's'} ({_shape(one.resources)} each), pool {one.pool.name}"
+        f"{one.name}: {one.workers} pod{'' if one.workers == 1 else 's'} ({_format_pod_resources(one.resources)} each), pool {one.pool.name}"
         for one in job.roles
     )
 
 
-def _steps(job: Job) -> str:
+def _describe_job_steps(job: Job) -> str:
     """Return `tokenize (1 CPU, 8 GiB of memory, at most 5m): python tokenize.py`, one after the other;
     empty without any."""
     return "; ".join(
-        f"{one.name} ({_shape(one.resources)}, at most {format_duration(one.step.timeout_s)}): {step_words(one)}"
+        f"{one.name} ({_format_pod_resources(one.resources)}, at most {format_duration(one.step.timeout_s)}): {step_words(one)}"
         for one in job.steps
         if one.step
     )
 
 
-def step_words(step: Role) -> str:
+def step_words(step: ResolvedRole) -> str:
     """Return what a step does: `fetch hf://example/llama to /models/llama`, or its command."""
     if step.step and step.step.source:
         return f"fetch {step.step.source} to {step.step.to}"
     return shlex.join(step.argv)
 
 
-def _containers(job: Job, beside: bool) -> str:
+def _describe_side_containers(job: Job, beside: bool) -> str:
     """Return `metrics (0.5 CPU, 512 MiB of memory): python metrics.py`, one after the other; empty without
     any."""
     found = [one for one in job.containers if one.is_sidecar == beside]
     return "; ".join(
-        f"{one.name} ({say('cpu', one.cpu)}, {say('memory', one.memory)})"
+        f"{one.name} ({format_with_unit('cpu', one.cpu)}, {format_with_unit('memory', one.memory)})"
         + (f": {shlex.join(one.argv)}" if one.argv else "")
         for one in found
     )
 
 
-def _identity(job: Job) -> str:
+def _describe_cloud_identity(job: Job) -> str:
     """Return `ROLE of aws, as system:serviceaccount:NAMESPACE:training`: what the cloud must trust; empty
     without one."""
     if job.identity is None:
@@ -187,30 +192,30 @@ def _identity(job: Job) -> str:
     return f"{job.identity.name} of {job.identity.provider}, as {subject}"
 
 
-def _scratch(job: Job) -> str:
+def _describe_scratch_folder(job: Job) -> str:
     """Return `200 GiB on disk at /scratch`; empty without any."""
     found = next((mount.scratch for mount in job.mounts if mount.scratch), None)
     if found is None:
         return ""
     kinds = {"disk": "on disk", "memory": "in memory", "local": f"on local disks ({found.storage_class})"}
-    return f"{bare('storage', found.size)} {kinds[found.medium]} at {found.path} in each worker"
+    return f"{format_amount('storage', found.size)} {kinds[found.medium]} at {found.path} in each worker"
 
 
-def _volumes(job: Job) -> str:
+def _describe_job_volumes(job: Job) -> str:
     """Return `work: 500 GiB of fast at /work; vault: secrets-store.csi.k8s.io at /mnt/secrets`; empty
     without any."""
     told = []
     for one in job.mounts:
         if one.own_claim:
-            size = bare("storage", one.own_claim.size)
+            size = format_amount("storage", one.own_claim.size)
             told.append(f"{one.name}: {size} of {one.own_claim.storage_class} at {one.path}")
         elif one.inline and one.inline.name:
             told.append(f"{one.name}: {one.inline.driver} at {one.path}")
     return "; ".join(told)
 
 
-def _shape(resources: Resources) -> str:
-    return _sentence(_amounts(resources))
+def _format_pod_resources(resources: Resources) -> str:
+    return _format_resource_amounts(_collect_resource_amounts(resources))
 
 
 def run_totals(run: PlannedRun) -> dict[str, Quantity]:
@@ -221,7 +226,7 @@ def run_totals(run: PlannedRun) -> dict[str, Quantity]:
     for name, amount in job.resources.amounts.items():
         total[name] = amount * workers
     for role in job.others:
-        for name, amount in _amounts(role.resources).items():
+        for name, amount in _collect_resource_amounts(role.resources).items():
             total[name] = total.get(name, ZERO) + amount * role.workers
     if layout.launcher_pods and not job.launcher_runs_ranks:
         total["cpu"] += job.launcher.cpu
@@ -229,11 +234,11 @@ def run_totals(run: PlannedRun) -> dict[str, Quantity]:
     return total
 
 
-def _amounts(resources: Resources) -> dict[str, Quantity]:
+def _collect_resource_amounts(resources: Resources) -> dict[str, Quantity]:
     return {"cpu": resources.cpu, "memory": resources.memory, **resources.amounts}
 
 
-def _totals(runs: Sequence[PlannedRun]) -> dict[str, dict[str, Quantity]]:
+def _sum_cluster_totals(runs: Sequence[PlannedRun]) -> dict[str, dict[str, Quantity]]:
     totals: dict[str, dict[str, Quantity]] = {}
     for run in runs:
         total = totals.setdefault(run.cluster, {})
@@ -242,17 +247,17 @@ def _totals(runs: Sequence[PlannedRun]) -> dict[str, dict[str, Quantity]]:
     return dict(sorted(totals.items()))
 
 
-def _sentence(total: dict[str, Quantity]) -> str:
+def _format_resource_amounts(total: dict[str, Quantity]) -> str:
     """Return amounts with GPUs last: `16 CPU, 320 GiB of memory, 4 GPUs`."""
     names = sorted(total, key=lambda name: (name not in ("cpu", "memory"), name))
-    return ", ".join(say(name, total[name]) for name in names)
+    return ", ".join(format_with_unit(name, total[name]) for name in names)
 
 
-def _as_text(total: dict[str, Quantity]) -> dict[str, str]:
+def _convert_amounts_to_text(total: dict[str, Quantity]) -> dict[str, str]:
     return {name: amount.canonical() for name, amount in sorted(total.items())}
 
 
-def _run(run: PlannedRun, since: int | None, room: TeamRoom | None) -> dict[str, Any]:
+def _build_run_document(run: PlannedRun, since: int | None, room: TeamRoom | None) -> dict[str, Any]:
     job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
     return {
         "spec": job.source,
@@ -261,23 +266,31 @@ def _run(run: PlannedRun, since: int | None, room: TeamRoom | None) -> dict[str,
         "name": run.name,
         "file": run.path,
         **({"description": job.description} if job.description else {}),
-        "edit": edit_words(run),
+        "edit": describe_edit(run),
         **({"trial": dict(job.trial.values)} if job.trial else {}),
-        **seldom_parts(job, since),
+        **build_rare_parts(job, since),
         "workers": layout.workers,
         "slots": layout.slots,
         "ranks": layout.ranks,
         "pods": {"node": layout.node_pods, "launcher": layout.launcher_pods},
-        "worker": _resources(job.resources),
-        "launcher": _resources(job.launcher) if layout.launcher_pods else None,
-        "totals": _as_text(run_totals(run)),
+        "worker": _build_resources_document(job.resources),
+        "launcher": _build_resources_document(job.launcher) if layout.launcher_pods else None,
+        "totals": _convert_amounts_to_text(run_totals(run)),
         "command": list(launch.argv),
         **({"workdir": job.workdir} if job.workdir else {}),
-        **({"identity": _identity(job)} if job.identity else {}),
-        **({"roles": {one.name: _resources(one.resources) for one in job.roles}} if job.roles else {}),
-        **({"steps": [_step(one) for one in job.steps]} if job.steps else {}),
+        **({"identity": _describe_cloud_identity(job)} if job.identity else {}),
+        **(
+            {"roles": {one.name: _build_resources_document(one.resources) for one in job.roles}}
+            if job.roles
+            else {}
+        ),
+        **({"steps": [_build_step_document(one) for one in job.steps]} if job.steps else {}),
         **({"elastic": {"min": job.elastic.least, "max": job.elastic.most}} if job.elastic else {}),
-        **({"containers": [_container(one) for one in job.containers]} if job.containers else {}),
+        **(
+            {"containers": [_build_container_document(one) for one in job.containers]}
+            if job.containers
+            else {}
+        ),
         "image": job.image.reference,
         "pool": job.worker_pool.name,
         "queue": job.queue,
@@ -287,21 +300,21 @@ def _run(run: PlannedRun, since: int | None, room: TeamRoom | None) -> dict[str,
         "retries": job.retries,
         "gracePeriodSeconds": job.grace_s,
         "posture": job.posture,
-        "fabric": fabric_document(job.fabric),
+        "fabric": build_fabric_document(job.fabric),
         **({"quota": room_document(room)} if room else {}),
-        "admission": admission_document(run.verdict),
-        "nodes": node_document(run.fit),
-        "cost": cost_document(run),
+        "admission": build_admission_document(run.verdict),
+        "nodes": build_node_document(run.fit),
+        "cost": build_cost_document(run),
     }
 
 
-def _step(one: Role) -> dict[str, Any]:
+def _build_step_document(one: ResolvedRole) -> dict[str, Any]:
     timeout_s = one.step.timeout_s if one.step else 0
     does = {"name": one.name, "does": step_words(one), "image": one.image, "timeoutSeconds": timeout_s}
-    return {**does, **_resources(one.resources)}
+    return {**does, **_build_resources_document(one.resources)}
 
 
-def _container(one: PodContainer) -> dict[str, Any]:
+def _build_container_document(one: SideContainer) -> dict[str, Any]:
     return {
         "name": one.name,
         "sidecar": one.is_sidecar,
@@ -312,7 +325,7 @@ def _container(one: PodContainer) -> dict[str, Any]:
     }
 
 
-def _resources(resources: Resources) -> dict[str, str]:
+def _build_resources_document(resources: Resources) -> dict[str, str]:
     return {
         "cpu": resources.cpu.canonical(),
         "memory": resources.memory.canonical(),

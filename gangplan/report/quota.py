@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.model.amounts import bare
+from gangplan.model.amounts import format_amount
 from gangplan.model.quantity import ZERO
-from gangplan.pipeline.quota import ClusterHoldings, Row, percent
+from gangplan.pipeline.quota import ClusterHoldings, QuotaRow, compute_percent
 
 SHAPE = 1
 
 
-def quota_text(holding: ClusterHoldings) -> str:
+def render_quota_text(holding: ClusterHoldings) -> str:
     """Return a table per cluster, and the sums of its pools."""
     lines = [f"{holding.cluster}\n"]
     header = ("team", "pool", "resource", "quota", "most", "used", "of quota")
-    table = [header, *(_cells(row) for row in holding.rows)]
+    table = [header, *(_build_quota_row(row) for row in holding.rows)]
     widths = [max(len(line[column]) for line in table) for column in range(len(header))]
     for line in table:
         cells = [
@@ -24,44 +24,46 @@ def quota_text(holding: ClusterHoldings) -> str:
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         lines.append("  " + "  ".join(cells).rstrip() + "\n")
-    lines += [f"  {line}\n" for line in _sums(holding)]
+    lines += [f"  {line}\n" for line in _describe_quota_totals(holding)]
     return "".join(lines)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    used = "-" if row.used is None else bare(row.resource, row.used)
-    share = "-" if row.used is None or not row.quota else f"{percent(row.used, row.quota)} %"
+def _build_quota_row(row: QuotaRow) -> tuple[str, ...]:
+    used = "-" if row.used is None else format_amount(row.resource, row.used)
+    share = "-" if row.used is None or not row.quota else f"{compute_percent(row.used, row.quota)} %"
     return (
         row.team,
         row.pool,
         row.resource,
-        bare(row.resource, row.quota),
-        bare(row.resource, row.most),
+        format_amount(row.resource, row.quota),
+        format_amount(row.resource, row.most),
         used,
         share,
     )
 
 
-def _sums(holding: ClusterHoldings) -> list[str]:
+def _describe_quota_totals(holding: ClusterHoldings) -> list[str]:
     """Return, for each resource that pools are measured in, what is promised, used and available."""
     lines = []
     for resource in dict.fromkeys(resource for resource, _ in holding.pools.values()):
         whole = sum((amount for name, amount in holding.pools.values() if name == resource), ZERO)
         rows = [row for row in holding.rows if row.resource == resource]
         reserve = holding.reserves.get(resource, ZERO)
-        kept = f", {bare(resource, reserve)} of them cohorts' reserves," if reserve else ""
+        kept = f", {format_amount(resource, reserve)} of them cohorts' reserves," if reserve else ""
         promised = sum((row.quota for row in rows), reserve)
-        parts = [bare(resource, amount) for name, amount in holding.pools.values() if name == resource]
+        parts = [
+            format_amount(resource, amount) for name, amount in holding.pools.values() if name == resource
+        ]
         sum_of = f" = {' + '.join(parts)}" if len(parts) > 1 else ""
-        line = f"{resource}: {bare(resource, promised)} promised{kept} of {bare(resource, whole)}{sum_of}"
+        line = f"{resource}: {format_amount(resource, promised)} promised{kept} of {format_amount(resource, whole)}{sum_of}"
         if any(row.used is not None for row in rows):
             used = sum((row.used for row in rows if row.used is not None), ZERO)
-            line += f", {bare(resource, used)}/{bare(resource, whole)} used ({percent(used, whole)} %)"
+            line += f", {format_amount(resource, used)}/{format_amount(resource, whole)} used ({compute_percent(used, whole)} %)"
         lines.append(line)
     return lines
 
 
-def quota_document(holdings: Sequence[ClusterHoldings]) -> dict[str, Any]:
+def build_quota_document(holdings: Sequence[ClusterHoldings]) -> dict[str, Any]:
     """Return the quotas as data: canonical quantities as texts, null where nothing is known."""
     return {
         "version": SHAPE,

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from gangplan.report.section import ARROW, Section
-from gangplan.review.budgets import BudgetChange, words
+from gangplan.review.budgets import BudgetChange, format_budget_amount
 
 
-def budgets_section(budgets: Sequence[BudgetChange]) -> Section:
+def build_budgets_section(budgets: Sequence[BudgetChange]) -> Section:
     """Return the budgets that the change affects, as a table."""
     rows = [
         (
             one.team,
             " and ".join(one.clusters),
-            _change(words(one.amounts[0]), words(one.amounts[1])),
-            _change(words(one.spent[0].total), words(one.spent[1].total)),
+            _format_budget_change(format_budget_amount(one.amounts[0]), format_budget_amount(one.amounts[1])),
+            _format_budget_change(
+                format_budget_amount(one.spent[0].total), format_budget_amount(one.spent[1].total)
+            ),
             f"{one.added:+f}",
-            _left(one),
+            _format_remaining_budget(one),
         )
         for one in budgets
         if one.amounts[0] != one.amounts[1] or one.added
@@ -28,27 +30,33 @@ def budgets_section(budgets: Sequence[BudgetChange]) -> Section:
     return Section("Monthly budgets", columns, rows, "budget", below)
 
 
-def _left(one: BudgetChange) -> str:
+def _format_remaining_budget(one: BudgetChange) -> str:
     if one.left is None:
         return "no budget"
     return f"{one.left:f} {one.currency}" if one.left >= 0 else f"{-one.left:f} {one.currency} too much"
 
 
-def _change(old: str, new: str) -> str:
+def _format_budget_change(old: str, new: str) -> str:
     return new if old == new else f"{old or 'none'} {ARROW} {new or 'none'}"
 
 
-def budgets_part(budgets: Sequence[BudgetChange]) -> list[dict[str, Any]]:
+def build_budgets_data(budgets: Sequence[BudgetChange]) -> list[dict[str, Any]]:
     """Return all budgets as data; amounts are decimal texts."""
     return [
         {
             "team": one.team,
             "cluster": one.cluster,
             "currency": one.currency,
-            "before": {"amount": words(one.amounts[0]), "spent": words(one.spent[0].total)},
-            "after": {"amount": words(one.amounts[1]), "spent": words(one.spent[1].total)},
+            "before": {
+                "amount": format_budget_amount(one.amounts[0]),
+                "spent": format_budget_amount(one.spent[0].total),
+            },
+            "after": {
+                "amount": format_budget_amount(one.amounts[1]),
+                "spent": format_budget_amount(one.spent[1].total),
+            },
             "added": f"{one.added:f}",
-            "left": words(one.left),
+            "left": format_budget_amount(one.left),
         }
         for one in budgets
     ]

@@ -8,30 +8,30 @@ from typing import Any
 
 from gangplan.findings import Finding
 from gangplan.model.run_facts import RunFacts
-from gangplan.report.escape import whole
-from gangplan.report.json import findings_part
-from gangplan.report.review_budgets import budgets_part
+from gangplan.report.escape import replace_surrogates
+from gangplan.report.json import build_findings_part
+from gangplan.report.review_budgets import build_budgets_data
 from gangplan.review.edits import RunEdit
-from gangplan.review.grouped import kinds_of, rows_of
+from gangplan.review.grouped import group_by_kind, group_by_meaning
 from gangplan.review.novel import WaiverChange
-from gangplan.review.objects import ABSENT, ObjectChange
+from gangplan.review.objects import ABSENT_VALUE, ObjectChange
 from gangplan.review.reach import Reach
 from gangplan.review.review import Review
 from gangplan.review.totals import Headroom, Total
 
 # Raised when a field changes its meaning or is removed; new fields may come without notice.
-SHAPE = 1
+REVIEW_FORMAT_VERSION = 1
 
 
-def review_document(review: Review, folder: str) -> dict[str, Any]:
+def build_review_document(review: Review, folder: str) -> dict[str, Any]:
     """Return the whole review. `folder` is the place of the workspace in its repository."""
     new, changed, removed = review.specs
     news = review.findings
-    document: dict[str, Any] = _clean(
+    document: dict[str, Any] = _replace_value_surrogates(
         {
-            "version": SHAPE,
+            "version": REVIEW_FORMAT_VERSION,
             "command": "plan",
-            "base": _base(review),
+            "base": _build_base_document(review),
             "notes": list(review.notes),
             "specs": {
                 "new": list(new),
@@ -40,30 +40,32 @@ def review_document(review: Review, folder: str) -> dict[str, Any]:
                 "renamed": [{"from": old, "to": now} for old, now in review.renamed],
                 **({"descriptions": dict(review.descriptions)} if review.descriptions else {}),
             },
-            "runs": [_edit(one) for one in review.edits],
-            "totals": _totals(review),
-            "quotas": [_headroom(one) for one in review.headroom],
-            **({"budgets": budgets_part(review.budgets)} if review.budgets else {}),
-            "newFindings": findings_part(news.new, folder),
-            "goneFindings": findings_part(news.gone, folder),
-            "sameFindings": findings_part(news.same, folder)["counts"],
+            "runs": [_build_run_edit_document(one) for one in review.edits],
+            "totals": _build_review_totals(review),
+            "quotas": [_build_headroom_document(one) for one in review.headroom],
+            **({"budgets": build_budgets_data(review.budgets)} if review.budgets else {}),
+            "newFindings": build_findings_part(news.new, folder),
+            "goneFindings": build_findings_part(news.gone, folder),
+            "sameFindings": build_findings_part(news.same, folder)["counts"],
             "policies": sorted({str(one.rule) for one in news.policies}),
-            "waivers": [_waiver(one) for one in review.waivers],
-            "reach": [_reach(one) for one in review.reaches],
+            "waivers": [_build_waiver_document(one) for one in review.waivers],
+            "reach": [_build_reach_document(one) for one in review.reaches],
             **objects_part(review),
         }
     )
     return document
 
 
-def diff_document(review: Review, findings: Sequence[Finding], folder: str) -> dict[str, Any]:
+def build_diff_document(review: Review, findings: Sequence[Finding], folder: str) -> dict[str, Any]:
     """Return only the objects, and findings about the trees."""
-    facts = {"version": SHAPE, "command": "diff", "base": _base(review)}
-    document: dict[str, Any] = _clean({**facts, **objects_part(review), **findings_part(findings, folder)})
+    facts = {"version": REVIEW_FORMAT_VERSION, "command": "diff", "base": _build_base_document(review)}
+    document: dict[str, Any] = _replace_value_surrogates(
+        {**facts, **objects_part(review), **build_findings_part(findings, folder)}
+    )
     return document
 
 
-def _base(review: Review) -> dict[str, Any]:
+def _build_base_document(review: Review) -> dict[str, Any]:
     return {
         "asked": review.revision.asked,
         "commit": review.revision.commit,
@@ -74,7 +76,7 @@ def _base(review: Review) -> dict[str, Any]:
 def objects_part(review: Review) -> dict[str, Any]:
     """Return the objects that differ, each by itself and grouped by meaning."""
     return {
-        "objects": [_object(one) for one in review.objects],
+        "objects": [_build_object_document(one) for one in review.objects],
         "meanings": [
             {
                 "meaning": row.meaning,
@@ -87,25 +89,30 @@ def objects_part(review: Review) -> dict[str, Any]:
                 "teams": list(row.teams),
                 "clusters": list(row.clusters),
             }
-            for row in rows_of(review.objects)
+            for row in group_by_meaning(review.objects)
         ],
         "kinds": [
             {"change": row.what, "kind": row.kind, "objects": list(row.objects)}
-            for row in kinds_of(review.objects)
+            for row in group_by_kind(review.objects)
         ],
     }
 
 
-def _totals(review: Review) -> dict[str, Any]:
-    before, after = map(_total, review.sums)
+def _build_review_totals(review: Review) -> dict[str, Any]:
+    before, after = map(_build_total_document, review.sums)
     teams = [
-        {"team": one.team, "cluster": one.cluster, "before": _total(one.before), "after": _total(one.after)}
+        {
+            "team": one.team,
+            "cluster": one.cluster,
+            "before": _build_total_document(one.before),
+            "after": _build_total_document(one.after),
+        }
         for one in review.totals
     ]
     return {"all": {"before": before, "after": after}, "teams": teams}
 
 
-def _waiver(one: WaiverChange) -> dict[str, Any]:
+def _build_waiver_document(one: WaiverChange) -> dict[str, Any]:
     return {
         "change": one.what,
         "name": one.name,
@@ -116,7 +123,7 @@ def _waiver(one: WaiverChange) -> dict[str, Any]:
     }
 
 
-def _edit(one: RunEdit) -> dict[str, Any]:
+def _build_run_edit_document(one: RunEdit) -> dict[str, Any]:
     facts = one.facts
     return {
         "edit": one.edit.value,
@@ -127,12 +134,12 @@ def _edit(one: RunEdit) -> dict[str, Any]:
         "run": one.run or (one.after.name if one.after else ""),
         "goesOn": one.goes_on,
         "waitsFor": list(one.waits),
-        "before": _run(one.before),
-        "after": _run(one.after),
+        "before": _build_run_facts_document(one.before),
+        "after": _build_run_facts_document(one.after),
     }
 
 
-def _run(facts: RunFacts | None) -> dict[str, Any] | None:
+def _build_run_facts_document(facts: RunFacts | None) -> dict[str, Any] | None:
     if facts is None:
         return None
     return {
@@ -141,8 +148,8 @@ def _run(facts: RunFacts | None) -> dict[str, Any] | None:
         "workers": facts.workers,
         "ranks": facts.ranks,
         "gpus": facts.gpus,
-        "gpuHours": _decimal(facts.gpu_hours),
-        "cpuHours": _decimal(facts.cpu_hours),
+        "gpuHours": _format_decimal_hours(facts.gpu_hours),
+        "cpuHours": _format_decimal_hours(facts.cpu_hours),
         "seconds": facts.seconds,
         "cost": {"most": facts.cost, "currency": facts.currency} if facts.cost else None,
         "pool": facts.pool,
@@ -153,17 +160,17 @@ def _run(facts: RunFacts | None) -> dict[str, Any] | None:
     }
 
 
-def _total(total: Total) -> dict[str, Any]:
+def _build_total_document(total: Total) -> dict[str, Any]:
     return {
         "runs": total.runs,
         "gpus": total.gpus,
-        "gpuHours": _decimal(total.gpu_hours),
-        "cpuHours": _decimal(total.cpu_hours),
+        "gpuHours": _format_decimal_hours(total.gpu_hours),
+        "cpuHours": _format_decimal_hours(total.cpu_hours),
         "cost": {currency: str(amount) for currency, amount in total.cost.items()},
     }
 
 
-def _headroom(one: Headroom) -> dict[str, Any]:
+def _build_headroom_document(one: Headroom) -> dict[str, Any]:
     sides = {
         side: {
             "quota": one.quota[number].canonical(),
@@ -175,20 +182,20 @@ def _headroom(one: Headroom) -> dict[str, Any]:
     return {"team": one.team, "cluster": one.cluster, "pool": one.pool, "resource": one.resource, **sides}
 
 
-def _reach(one: Reach) -> dict[str, Any]:
+def _build_reach_document(one: Reach) -> dict[str, Any]:
     return {
         "file": one.file,
         "changed": [{"field": name, "line": at.line, "column": at.column} for name, at in one.fields],
         "clusters": list(one.clusters),
         "teams": list(one.teams),
-        "retrained": _total(one.retrained),
+        "retrained": _build_total_document(one.retrained),
         "updatedRuns": one.updated,
         "standingObjects": one.standing,
         "newFindings": one.findings,
     }
 
 
-def _object(one: ObjectChange) -> dict[str, Any]:
+def _build_object_document(one: ObjectChange) -> dict[str, Any]:
     return {
         "change": one.what,
         "cluster": one.cluster,
@@ -203,24 +210,26 @@ def _object(one: ObjectChange) -> dict[str, Any]:
             {
                 "path": [str(step) for step in field.path],
                 "meaning": field.meaning,
-                **({} if field.before is ABSENT else {"before": field.before}),
-                **({} if field.after is ABSENT else {"after": field.after}),
+                **({} if field.before is ABSENT_VALUE else {"before": field.before}),
+                **({} if field.after is ABSENT_VALUE else {"after": field.after}),
             }
             for field in one.fields
         ],
     }
 
 
-def _decimal(amount: Decimal) -> str:
+def _format_decimal_hours(amount: Decimal) -> str:
     """Return hours to a thousandth, without zeros at the end."""
     text = f"{amount.quantize(Decimal('0.001')):f}"
     return text.rstrip("0").rstrip(".")
 
 
-def _clean(value: Any) -> Any:
+def _replace_value_surrogates(value: Any) -> Any:
     """Return the value with texts that UTF-8 can hold."""
     if isinstance(value, str):
-        return whole(value)
+        return replace_surrogates(value)
     if isinstance(value, dict):
-        return {_clean(key): _clean(inner) for key, inner in value.items()}
-    return [_clean(inner) for inner in value] if isinstance(value, list) else value
+        return {
+            _replace_value_surrogates(key): _replace_value_surrogates(inner) for key, inner in value.items()
+        }
+    return [_replace_value_surrogates(inner) for inner in value] if isinstance(value, list) else value

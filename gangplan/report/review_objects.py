@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from gangplan.report.section import ARROW, Row, Section, counted, some
-from gangplan.review.grouped import kinds_of, rows_of
+from gangplan.report.section import ARROW, Section, SectionRow, format_count, shorten_name_list
+from gangplan.review.grouped import group_by_kind, group_by_meaning
 from gangplan.review.review import Review
 
 # How many characters of a field's value are shown; --format json has all of it.
@@ -15,34 +15,50 @@ _LONGEST = 60
 _CONTEXT = 24
 
 
-def objects_section(review: Review) -> Section:
+def build_objects_section(review: Review) -> Section:
     """Return what was added, removed and changed."""
-    rows: list[Row] = [
-        (row.what, row.kind, "", counted(len(row.objects), "object"), _where(row.teams, row.clusters))
-        for row in kinds_of(review.objects)
+    rows: list[SectionRow] = [
+        (
+            row.what,
+            row.kind,
+            "",
+            format_count(len(row.objects), "object"),
+            _format_teams_and_clusters(row.teams, row.clusters),
+        )
+        for row in group_by_kind(review.objects)
     ]
-    for one in rows_of(review.objects):
-        values = f" {ARROW} ".join(_values(one.before, one.after))
-        what = counted(one.runs, "run") if one.runs else counted(len(one.objects), "object")
+    for one in group_by_meaning(review.objects):
+        values = f" {ARROW} ".join(_shorten_changed_values(one.before, one.after))
+        what = format_count(one.runs, "run") if one.runs else format_count(len(one.objects), "object")
         rows.append(
-            (one.meaning, f"{some(one.kinds)} {one.field}", values, what, _where(one.teams, one.clusters))
+            (
+                one.meaning,
+                f"{shorten_name_list(one.kinds)} {one.field}",
+                values,
+                what,
+                _format_teams_and_clusters(one.teams, one.clusters),
+            )
         )
     return Section("Objects", ("meaning", "field", "change", "in", "of"), rows, "change")
 
 
-def _where(teams: Sequence[str], clusters: Sequence[str]) -> str:
-    return f"{some(teams)} on {some(clusters)}" if teams else some(clusters)
+def _format_teams_and_clusters(teams: Sequence[str], clusters: Sequence[str]) -> str:
+    return (
+        f"{shorten_name_list(teams)} on {shorten_name_list(clusters)}"
+        if teams
+        else shorten_name_list(clusters)
+    )
 
 
-def _values(old: str, new: str) -> tuple[str, str]:
+def _shorten_changed_values(old: str, new: str) -> tuple[str, str]:
     """Return both values, short: if they are long, the part before the first difference is left out."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))
     lead = len(list(same))
     cut = lead - _CONTEXT if max(len(old), len(new)) > _LONGEST and lead > _CONTEXT else 0
-    return _value(old, cut), _value(new, cut)
+    return _shorten_field_value(old, cut), _shorten_field_value(new, cut)
 
 
-def _value(text: str, cut: int) -> str:
+def _shorten_field_value(text: str, cut: int) -> str:
     if not text:
         return "(none)"
     lines = text.count("\\n")

@@ -5,39 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from gangplan.model.cost import hours_words
+from gangplan.model.cost import format_hours
 from gangplan.model.run_facts import RunFacts
 from gangplan.model.starts import NoZonesError
-from gangplan.report.section import ARROW, Row, Section, counted
-from gangplan.review.edits import STARTS, Edit, RunEdit
+from gangplan.report.section import ARROW, Section, SectionRow, format_count
+from gangplan.review.edits import STARTING_EDITS, EditKind, RunEdit
 from gangplan.review.totals import Total, total_of
 
 # Edits by which another run, or another template of runs, replaces one.
-_REPLACING = (Edit.CHANGED, Edit.RETRAINED, Edit.SCHEDULED)
-_ENDING = (Edit.STOPPED, Edit.REMOVED, Edit.ARCHIVED)
+_REPLACING = (EditKind.CHANGED, EditKind.RETRAINED, EditKind.SCHEDULED)
+_ENDING = (EditKind.STOPPED, EditKind.REMOVED, EditKind.ARCHIVED)
 
 
-def runs_section(edits: Sequence[RunEdit]) -> Section:
+def build_runs_section(edits: Sequence[RunEdit]) -> Section:
     """Return what happens to each run; the trials of a sweep are one row."""
     columns = ("edit", "job", "cluster", "run", "continues", "GPUs", "at most", "cost", "admission")
     below = ""
     if any(one.goes_on for one in edits):
         below = "A run that continues goes on until it is over; retired: in the spec ends it."
-    if any(one.edit is Edit.RETRAINED for one in edits):
+    if any(one.edit is EditKind.RETRAINED for one in edits):
         below = f"{below} To keep a run instead of retraining it, write keep: true in its spec, or render with --keep-runs.".strip()
-    if any(one.edit is Edit.SCHEDULED for one in edits):
-        below = f"{below} What is scheduled holds from the next start on.{_in_a_month(edits)}".strip()
-    if any(one.edit in (Edit.WAITS, Edit.RELEASED) for one in edits):
+    if any(one.edit is EditKind.SCHEDULED for one in edits):
+        below = f"{below} What is scheduled holds from the next start on.{_describe_monthly_starts(edits)}".strip()
+    if any(one.edit in (EditKind.WAITS, EditKind.RELEASED) for one in edits):
         below = f"{below} What waits or is released goes on where it was created before.".strip()
     if any(one.before and one.before.schedule and one.edit in _ENDING for one in edits):
         below = f"{below} Runs that a schedule created go on when it ends.".strip()
-    return Section("Runs", columns, [_group(group) for group in _grouped(edits)], "run", below)
+    return Section(
+        "Runs", columns, [_build_edit_group_row(group) for group in _group_sweep_edits(edits)], "run", below
+    )
 
 
-def _grouped(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:
+def _group_sweep_edits(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:
     """Group edits of trials of a sweep: those of one file and cluster with several jobs. Others stay
     alone."""
-    groups: dict[tuple[str, str, Edit], list[RunEdit]] = {}
+    groups: dict[tuple[str, str, EditKind], list[RunEdit]] = {}
     for one in edits:
         groups.setdefault((one.facts.source, one.facts.cluster, one.edit), []).append(one)
     found = []
@@ -47,11 +49,11 @@ def _grouped(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:
     return found
 
 
-def _group(group: Sequence[RunEdit]) -> Row:
+def _build_edit_group_row(group: Sequence[RunEdit]) -> SectionRow:
     """Return a row for an edit, or for those of many trials: what they take is added up."""
     first = group[0]
     if len(group) == 1:
-        return _run(first)
+        return _build_run_edit_row(first)
     facts, total = first.facts, total_of(one.after for one in group if one.after is not None)
     name = facts.source.rpartition("/")[2].removesuffix(".yaml")
     going = sum(bool(one.goes_on) for one in group)
@@ -60,59 +62,65 @@ def _group(group: Sequence[RunEdit]) -> Row:
         f"{facts.team}/{name}: {len(group)} trials",
         facts.cluster,
         f"{first.run or facts.name} and {len(group) - 1} more",
-        counted(going, "run") if going else "",
+        format_count(going, "run") if going else "",
     )
-    if first.edit not in STARTS:
+    if first.edit not in STARTING_EDITS:
         return (*head, "", "", "", "")
-    hours = f"{hours_words(total.gpu_hours)} GPU-hours"
+    hours = f"{format_hours(total.gpu_hours)} GPU-hours"
     if not total.gpus:
-        hours = f"{hours_words(total.cpu_hours)} CPU-hours"
+        hours = f"{format_hours(total.cpu_hours)} CPU-hours"
     verdicts = {one.facts.verdict for one in group}
     verdict = verdicts.pop() if len(verdicts) == 1 else "not the same for all"
-    return (*head, f"{facts.gpus} each" if facts.gpus else "", hours, cost_words(total), verdict)
+    return (*head, f"{facts.gpus} each" if facts.gpus else "", hours, format_total_cost(total), verdict)
 
 
-def _run(one: RunEdit) -> Row:
+def _build_run_edit_row(one: RunEdit) -> SectionRow:
     facts, edit = one.facts, one.edit
     name = one.run or facts.name
     if edit in _REPLACING and one.before is not None and one.before.name != facts.name:
         name = f"{one.before.name} {ARROW} {name}"
-    if edit is Edit.SCHEDULED:
+    if edit is EditKind.SCHEDULED:
         name = f"{name}, {facts.schedule}"
     if one.waits:
         name = f"{name}, after {' and '.join(one.waits)}"
     job = (edit.value, f"{facts.team}/{facts.job}", facts.cluster, name, one.goes_on)
-    if edit in (*STARTS, Edit.SCHEDULED, Edit.WAITS, Edit.RELEASED):
-        hours = f"{hours_words(facts.gpu_hours)} GPU-hours"
+    if edit in (*STARTING_EDITS, EditKind.SCHEDULED, EditKind.WAITS, EditKind.RELEASED):
+        hours = f"{format_hours(facts.gpu_hours)} GPU-hours"
         if not facts.gpus:
-            hours = f"{hours_words(facts.cpu_hours)} CPU-hours"
+            hours = f"{format_hours(facts.cpu_hours)} CPU-hours"
         takes = (str(facts.gpus or ""), hours, f"{facts.cost} {facts.currency}".strip())
         return (*job, *takes, facts.verdict)
-    words = "not known: the workspace has errors" if edit is Edit.BROKEN else ""
+    words = "not known: the workspace has errors" if edit is EditKind.BROKEN else ""
     return (*job, "", "", "", words)
 
 
-def _in_a_month(edits: Sequence[RunEdit]) -> str:
+def _describe_monthly_starts(edits: Sequence[RunEdit]) -> str:
     """Return ` A month has at most 31 starts of nlp/nightly: 496 GPU-hours, 748.96 EUR.`"""
-    found = (one.after for one in edits if one.edit is Edit.SCHEDULED and one.after is not None)
-    return "".join(f" {words}" for one in found for words in _monthly(one))
+    found = (one.after for one in edits if one.edit is EditKind.SCHEDULED and one.after is not None)
+    return "".join(f" {words}" for one in found for words in _describe_busiest_month(one))
 
 
-def _monthly(run: RunFacts) -> Iterator[str]:
-    from gangplan.model.months import busiest, cost_of, held  # few jobs have a schedule
+def _describe_busiest_month(run: RunFacts) -> Iterator[str]:
+    from gangplan.model.months import (
+        compute_schedule_cost,
+        count_busy_seconds,
+        find_busiest_month,
+    )  # few jobs have a schedule
 
     expression, _, zone = run.repeats.rpartition(" ")
     try:
-        starts, month = busiest(expression, zone)
+        starts, month = find_busiest_month(expression, zone)
     except (KeyError, NoZonesError):  # reported by schedule-zone
         return
     unit, hours = ("GPU", run.gpu_hours) if run.gpus else ("CPU", run.cpu_hours)
-    words = f"{hours_words(hours * held(starts, run.seconds, month.seconds) / run.seconds)} {unit}-hours"
+    words = f"{format_hours(hours * count_busy_seconds(starts, run.seconds, month.seconds) / run.seconds)} {unit}-hours"
     if run.cost:
-        words += f", {cost_of(Decimal(run.cost), starts, run.seconds, month.seconds)} {run.currency}"
-    yield f"A month has at most {counted(starts, 'start')} of {run.team}/{run.job}: {words}."
+        words += (
+            f", {compute_schedule_cost(Decimal(run.cost), starts, run.seconds, month.seconds)} {run.currency}"
+        )
+    yield f"A month has at most {format_count(starts, 'start')} of {run.team}/{run.job}: {words}."
 
 
-def cost_words(total: Total) -> str:
+def format_total_cost(total: Total) -> str:
     """Return `1200.00 EUR + 10.00 USD`; empty without prices."""
     return " + ".join(f"{amount} {currency}" for currency, amount in total.cost.items())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.report.review_json import SHAPE
+from gangplan.report.review_json import REVIEW_FORMAT_VERSION
 
 # Repeated here instead of imported from the code that makes the document, so that a change there shows.
 _EDITS = [
@@ -34,24 +34,26 @@ _HOURS: dict[str, Any] = {
 }
 
 
-def review_schema() -> dict[str, Any]:
+def build_review_schema() -> dict[str, Any]:
     """Return the schema, without `$schema` and title."""
-    totals = _object({"before": _total(), "after": _total()})
+    totals = _build_object_schema({"before": _build_total_schema(), "after": _build_total_schema()})
     return {
         "description": "What a change does, from a Git revision to the workspace as it stands.",
-        **_object(
+        **_build_object_schema(
             {
                 "version": {
-                    "const": SHAPE,
+                    "const": REVIEW_FORMAT_VERSION,
                     "description": "Raised when a field changes its meaning or goes.",
                 },
                 "command": {"const": "plan"},
-                "base": _object({"asked": _TEXT, "commit": _TEXT, "isMergeBase": {"type": "boolean"}}),
+                "base": _build_object_schema(
+                    {"asked": _TEXT, "commit": _TEXT, "isMergeBase": {"type": "boolean"}}
+                ),
                 "notes": {**_TEXTS, "description": "Sentences about the comparison itself."},
-                "specs": _object(
+                "specs": _build_object_schema(
                     {
                         **dict.fromkeys(("new", "changed", "removed"), _TEXTS),
-                        "renamed": _list(_object({"from": _TEXT, "to": _TEXT})),
+                        "renamed": _build_array_schema(_build_object_schema({"from": _TEXT, "to": _TEXT})),
                         "descriptions": {
                             "type": "object",
                             "additionalProperties": _TEXT,
@@ -60,31 +62,35 @@ def review_schema() -> dict[str, Any]:
                     },
                     optional=("descriptions",),
                 ),
-                "runs": _list(_edit()),
-                "totals": _object(
+                "runs": _build_array_schema(_build_run_edit_schema()),
+                "totals": _build_object_schema(
                     {
                         "all": totals,
-                        "teams": _list(_object({"team": _TEXT, "cluster": _TEXT, **totals["properties"]})),
+                        "teams": _build_array_schema(
+                            _build_object_schema({"team": _TEXT, "cluster": _TEXT, **totals["properties"]})
+                        ),
                     }
                 ),
-                "quotas": _list(_quota()),
-                "budgets": _list(_budget()),
-                **{name: _findings() for name in ("newFindings", "goneFindings")},
+                "quotas": _build_array_schema(_build_quota_schema()),
+                "budgets": _build_array_schema(_build_budget_schema()),
+                **{name: _build_findings_schema() for name in ("newFindings", "goneFindings")},
                 "sameFindings": {"type": "object", "additionalProperties": _COUNT},
                 "policies": {**_TEXTS, "description": "Policies that are newly violated."},
-                "waivers": _list(_waiver()),
-                "reach": _list(_reach()),
-                "objects": _list(_changed_object()),
-                "meanings": _list(_meaning()),
-                "kinds": _list(_object({"change": _TEXT, "kind": _TEXT, "objects": _TEXTS})),
+                "waivers": _build_array_schema(_build_waiver_schema()),
+                "reach": _build_array_schema(_build_reach_schema()),
+                "objects": _build_array_schema(_build_changed_object_schema()),
+                "meanings": _build_array_schema(_build_meaning_schema()),
+                "kinds": _build_array_schema(
+                    _build_object_schema({"change": _TEXT, "kind": _TEXT, "objects": _TEXTS})
+                ),
             },
             optional=("budgets",),
         ),
     }
 
 
-def _edit() -> dict[str, Any]:
-    return _object(
+def _build_run_edit_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
             "edit": {"enum": _EDITS},
             **dict.fromkeys(("spec", "cluster", "team", "job", "run"), _TEXT),
@@ -96,28 +102,30 @@ def _edit() -> dict[str, Any]:
                 **_TEXT,
                 "description": "The run that continues beside the new one, if it is not over.",
             },
-            "before": {"anyOf": [_run(), {"type": "null"}]},
-            "after": {"anyOf": [_run(), {"type": "null"}]},
+            "before": {"anyOf": [_build_run_facts_schema(), {"type": "null"}]},
+            "after": {"anyOf": [_build_run_facts_schema(), {"type": "null"}]},
         }
     )
 
 
-def _run() -> dict[str, Any]:
-    return _object(
+def _build_run_facts_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
             "name": _TEXT,
             "state": {"enum": ["active", "stopped", "archived"]},
             **dict.fromkeys(("workers", "ranks", "gpus", "seconds"), _COUNT),
             **dict.fromkeys(("gpuHours", "cpuHours"), _HOURS),
-            "cost": {"anyOf": [_object({"most": _TEXT, "currency": _TEXT}), {"type": "null"}]},
+            "cost": {"anyOf": [_build_object_schema({"most": _TEXT, "currency": _TEXT}), {"type": "null"}]},
             **dict.fromkeys(("pool", "queue", "priority", "image"), _TEXT),
-            "admission": _object({"outcome": {"enum": ["admit", "queue", "never", ""]}, "words": _TEXT}),
+            "admission": _build_object_schema(
+                {"outcome": {"enum": ["admit", "queue", "never", ""]}, "words": _TEXT}
+            ),
         }
     )
 
 
-def _total() -> dict[str, Any]:
-    return _object(
+def _build_total_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
             "runs": _COUNT,
             "gpus": _COUNT,
@@ -128,50 +136,54 @@ def _total() -> dict[str, Any]:
     )
 
 
-def _quota() -> dict[str, Any]:
-    side = _object(dict.fromkeys(("quota", "most", "wanted"), _TEXT))
+def _build_quota_schema() -> dict[str, Any]:
+    side = _build_object_schema(dict.fromkeys(("quota", "most", "wanted"), _TEXT))
     names = dict.fromkeys(("team", "cluster", "pool", "resource"), _TEXT)
-    return _object({**names, "before": side, "after": side})
+    return _build_object_schema({**names, "before": side, "after": side})
 
 
-def _budget() -> dict[str, Any]:
-    side = _object({"amount": {**_TEXT, "description": "Empty: no budget."}, "spent": _TEXT})
+def _build_budget_schema() -> dict[str, Any]:
+    side = _build_object_schema({"amount": {**_TEXT, "description": "Empty: no budget."}, "spent": _TEXT})
     names = dict.fromkeys(("team", "cluster", "currency"), _TEXT)
-    return _object({**names, "before": side, "after": side, "added": _TEXT, "left": _TEXT})
+    return _build_object_schema({**names, "before": side, "after": side, "added": _TEXT, "left": _TEXT})
 
 
-def _findings() -> dict[str, Any]:
+def _build_findings_schema() -> dict[str, Any]:
     return {
-        **_object(
+        **_build_object_schema(
             {"counts": {"type": "object"}, "changes": {"type": "array"}, "findings": {"type": "array"}}
         ),
         "description": "As in the findings document: gangplan schema print findings.",
     }
 
 
-def _waiver() -> dict[str, Any]:
+def _build_waiver_schema() -> dict[str, Any]:
     change = {"enum": ["added", "changed", "removed", "expired"]}
-    return _object(
+    return _build_object_schema(
         {"change": change, **dict.fromkeys(("name", "rule", "until", "approver", "reason"), _TEXT)}
     )
 
 
-def _reach() -> dict[str, Any]:
+def _build_reach_schema() -> dict[str, Any]:
     counts = dict.fromkeys(("updatedRuns", "standingObjects", "newFindings"), _COUNT)
-    changed = _list(_object({"field": _TEXT, "line": _COUNT, "column": _COUNT}))
+    changed = _build_array_schema(_build_object_schema({"field": _TEXT, "line": _COUNT, "column": _COUNT}))
     names = {"file": _TEXT, "changed": changed, "clusters": _TEXTS, "teams": _TEXTS}
-    return _object({**names, "retrained": _total(), **counts}, ("changed",))
+    return _build_object_schema({**names, "retrained": _build_total_schema(), **counts}, ("changed",))
 
 
-def _changed_object() -> dict[str, Any]:
-    field = _object({"path": _TEXTS, "meaning": _TEXT, "before": {}, "after": {}}, ("before", "after"))
+def _build_changed_object_schema() -> dict[str, Any]:
+    field = _build_object_schema(
+        {"path": _TEXTS, "meaning": _TEXT, "before": {}, "after": {}}, ("before", "after")
+    )
     names = ("cluster", "kind", "namespace", "name", "team", "job", "file", "source")
     change = {"enum": ["added", "removed", "changed"]}
-    return _object({"change": change, **dict.fromkeys(names, _TEXT), "fields": _list(field)})
+    return _build_object_schema(
+        {"change": change, **dict.fromkeys(names, _TEXT), "fields": _build_array_schema(field)}
+    )
 
 
-def _meaning() -> dict[str, Any]:
-    return _object(
+def _build_meaning_schema() -> dict[str, Any]:
+    return _build_object_schema(
         {
             **dict.fromkeys(("meaning", "field", "before", "after"), _TEXT),
             **dict.fromkeys(("kinds", "teams", "clusters"), _TEXTS),
@@ -180,10 +192,10 @@ def _meaning() -> dict[str, Any]:
     )
 
 
-def _object(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+def _build_object_schema(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _list(items: dict[str, Any]) -> dict[str, Any]:
+def _build_array_schema(items: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": items}

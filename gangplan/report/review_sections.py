@@ -10,55 +10,55 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from gangplan.findings import Finding
-from gangplan.model.amounts import bare
-from gangplan.model.cost import hours_words
+from gangplan.model.amounts import format_amount
+from gangplan.model.cost import format_hours
 from gangplan.model.quantity import Quantity
-from gangplan.report.escape import LONGEST_DESCRIPTION, short
-from gangplan.report.model import is_waived, title
-from gangplan.report.review_budgets import budgets_section
-from gangplan.report.review_objects import objects_section
-from gangplan.report.review_runs import cost_words, runs_section
-from gangplan.report.section import ARROW, Row, Section, counted, some
-from gangplan.review.edits import STARTS, Edit, RunEdit
+from gangplan.report.escape import MAX_DESCRIPTION_LENGTH, shorten_text
+from gangplan.report.model import format_title, is_waived
+from gangplan.report.review_budgets import build_budgets_section
+from gangplan.report.review_objects import build_objects_section
+from gangplan.report.review_runs import build_runs_section, format_total_cost
+from gangplan.report.section import ARROW, Section, SectionRow, format_count, shorten_name_list
+from gangplan.review.edits import STARTING_EDITS, EditKind, RunEdit
 from gangplan.review.review import Review
 from gangplan.review.totals import Headroom, Total, TotalChange, total_of
 from gangplan.rules.merges import MERGE_CONFLICT, RENDERED_STALE
 from gangplan.rules.model import Severity
 
 
-def headline(review: Review) -> str:
+def format_headline(review: Review) -> str:
     """Return `2 runs start (at most 96 GPU-hours), 1 stopped; 1 new finding (1 error)`."""
-    started = [one for one in review.edits if one.edit in STARTS]
+    started = [one for one in review.edits if one.edit in STARTING_EDITS]
     parts = []
     if started:
         total = total_of(one.after for one in started if one.after is not None)
         parts.append(
-            f"{counted(len(started), 'run')} {'starts' if len(started) == 1 else 'start'} ({_most(total)}"
-            f"{_later(started)}{_again(started)})"
+            f"{format_count(len(started), 'run')} {'starts' if len(started) == 1 else 'start'} ({_describe_max_usage(total)}"
+            f"{_describe_waiting_runs(started)}{_describe_retrained_runs(started)})"
         )
     for edit in (
-        Edit.SCHEDULED,
-        Edit.WAITS,
-        Edit.RELEASED,
-        Edit.STOPPED,
-        Edit.RETIRED,
-        Edit.REMOVED,
-        Edit.ARCHIVED,
-        Edit.BROKEN,
+        EditKind.SCHEDULED,
+        EditKind.WAITS,
+        EditKind.RELEASED,
+        EditKind.STOPPED,
+        EditKind.RETIRED,
+        EditKind.REMOVED,
+        EditKind.ARCHIVED,
+        EditKind.BROKEN,
     ):
         if count := sum(one.edit is edit for one in review.edits):
-            parts.append(f"{count} {'waiting' if edit is Edit.WAITS else edit.value}")
+            parts.append(f"{count} {'waiting' if edit is EditKind.WAITS else edit.value}")
     if not parts:
         parts = ["no run starts or ends"]
         if review.objects:
-            parts.append(f"{counted(len(review.objects), 'object')} change")
+            parts.append(f"{format_count(len(review.objects), 'object')} change")
     new = [one for one in review.findings.new if not is_waived(one)]
     errors = sum(one.severity is Severity.ERROR for one in new)
-    found = counted(len(new), "new finding") if new else "no new findings"
-    return f"{', '.join(parts)}; {found}" + (f" ({counted(errors, 'error')})" if errors else "")
+    found = format_count(len(new), "new finding") if new else "no new findings"
+    return f"{', '.join(parts)}; {found}" + (f" ({format_count(errors, 'error')})" if errors else "")
 
 
-def _later(started: Sequence[RunEdit]) -> str:
+def _describe_waiting_runs(started: Sequence[RunEdit]) -> str:
     """Return the text about runs that start, but not with the sync."""
     count = sum(bool(one.waits) for one in started)
     return (
@@ -66,37 +66,41 @@ def _later(started: Sequence[RunEdit]) -> str:
     )
 
 
-def _again(started: Sequence[RunEdit]) -> str:
+def _describe_retrained_runs(started: Sequence[RunEdit]) -> str:
     """Return the text about runs that start although their specs did not change."""
-    count = sum(one.edit is Edit.RETRAINED for one in started)
+    count = sum(one.edit is EditKind.RETRAINED for one in started)
     which = "all" if count == len(started) else str(count)
     return f", {which} only because the platform changed" if count else ""
 
 
-def _most(total: Total) -> str:
-    hours = [f"{hours_words(total.gpu_hours)} GPU-hours"] if total.gpu_hours else []
-    hours += [f"{hours_words(total.cpu_hours)} CPU-hours"] if total.cpu_hours else []
+def _describe_max_usage(total: Total) -> str:
+    hours = [f"{format_hours(total.gpu_hours)} GPU-hours"] if total.gpu_hours else []
+    hours += [f"{format_hours(total.cpu_hours)} CPU-hours"] if total.cpu_hours else []
     words = f"at most {' and '.join(hours)}" if hours else "without GPUs"
-    cost = cost_words(total)
+    cost = format_total_cost(total)
     return f"{words}, {cost}" if cost else words
 
 
-def sections(review: Review, objects_alone: bool = False) -> list[Section]:
+def build_sections(review: Review, objects_alone: bool = False) -> list[Section]:
     """Return all sections with contents, or only the objects."""
     if objects_alone:
         found = [one for one in review.all_findings if is_about_trees(one)]
-        return [section for section in (_found(found, ""), objects_section(review)) if section.rows]
+        return [
+            section
+            for section in (_build_findings_section(found, ""), build_objects_section(review))
+            if section.rows
+        ]
     every = (
-        runs_section(review.edits),
-        _totals(review),
-        budgets_section(review.budgets),
-        _findings(review),
-        _policies(review),
-        _headroom(review.headroom),
-        _waivers(review),
-        _reaches(review),
-        objects_section(review),
-        _specs(review),
+        build_runs_section(review.edits),
+        _build_totals_section(review),
+        build_budgets_section(review.budgets),
+        _build_new_findings_section(review),
+        _build_policies_section(review),
+        _build_headroom_section(review.headroom),
+        _build_waivers_section(review),
+        _build_reach_section(review),
+        build_objects_section(review),
+        _build_specs_section(review),
     )
     return [one for one in every if one is not None and (one.rows or one.below)]
 
@@ -105,28 +109,28 @@ def findings_words(review: Review) -> str:
     """Return `2 new, 14 as before (3 warnings, 11 notes), 1 gone`."""
     news = review.findings
     same = [one for one in news.same if not is_waived(one)]
-    words = [f"{len(news.new)} new", f"{len(same)} as before{_by_severity(same)}"]
+    words = [f"{len(news.new)} new", f"{len(same)} as before{_format_severity_counts(same)}"]
     if news.gone:
         words.append(f"{len(news.gone)} gone")
     return ", ".join(words)
 
 
-def _by_severity(found: Iterable[Finding]) -> str:
+def _format_severity_counts(found: Iterable[Finding]) -> str:
     counts = dict.fromkeys(reversed(Severity), 0)
     for one in found:
         counts[one.severity] += 1
-    parts = [counted(count, severity.word) for severity, count in counts.items() if count]
+    parts = [format_count(count, severity.word) for severity, count in counts.items() if count]
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _totals(review: Review) -> Section | None:
+def _build_totals_section(review: Review) -> Section | None:
     changed = [one for one in review.totals if one.before != one.after]
     if not changed:
         return None
     rest = len(review.totals) - len(changed)
-    below = f"{counted(rest, 'other total')} of a team on a cluster: unchanged." if rest else ""
+    below = f"{format_count(rest, 'other total')} of a team on a cluster: unchanged." if rest else ""
     every = TotalChange("all", "", *review.sums)
-    rows = [_total(one) for one in (*changed, every)]
+    rows = [_build_total_row(one) for one in (*changed, every)]
     columns = (
         "team",
         "cluster",
@@ -139,36 +143,47 @@ def _totals(review: Review) -> Section | None:
     return Section("GPUs, GPU-hours and cost", columns, rows, "team", below)
 
 
-def _total(one: TotalChange) -> Row:
+def _build_total_row(one: TotalChange) -> SectionRow:
     old, new = one.before, one.after
     return (
         one.team,
         one.cluster,
-        _change(str(old.runs), str(new.runs)),
-        _change(str(old.gpus or ""), str(new.gpus or "")),
-        _change(_hours(old.gpu_hours), _hours(new.gpu_hours)),
-        _change(_hours(old.cpu_hours), _hours(new.cpu_hours)),
-        _change(cost_words(old), cost_words(new)),
+        _format_value_change(str(old.runs), str(new.runs)),
+        _format_value_change(str(old.gpus or ""), str(new.gpus or "")),
+        _format_value_change(_format_nonzero_hours(old.gpu_hours), _format_nonzero_hours(new.gpu_hours)),
+        _format_value_change(_format_nonzero_hours(old.cpu_hours), _format_nonzero_hours(new.cpu_hours)),
+        _format_value_change(format_total_cost(old), format_total_cost(new)),
     )
 
 
-def _hours(hours: Decimal) -> str:
-    return hours_words(hours) if hours else ""
+def _format_nonzero_hours(hours: Decimal) -> str:
+    return format_hours(hours) if hours else ""
 
 
-def _change(old: str, new: str) -> str:
+def _format_value_change(old: str, new: str) -> str:
     return new if old == new else f"{old or '0'} {ARROW} {new or '0'}"
 
 
-def _headroom(headroom: Sequence[Headroom]) -> Section | None:
+def _build_headroom_section(headroom: Sequence[Headroom]) -> Section | None:
     rows = []
     for one in headroom:
         if one.wanted[0] == one.wanted[1] and one.quota[0] == one.quota[1] and one.most[0] == one.most[1]:
             continue
-        quota = _change(*(bare(one.resource, amount) for amount in one.quota))
-        most = _change(*(bare(one.resource, amount) for amount in one.most))
-        wanted = _change(*(bare(one.resource, amount) for amount in one.wanted))
-        rows.append((one.team, one.cluster, one.pool, one.resource, quota, most, wanted, _left(one)))
+        quota = _format_value_change(*(format_amount(one.resource, amount) for amount in one.quota))
+        most = _format_value_change(*(format_amount(one.resource, amount) for amount in one.most))
+        wanted = _format_value_change(*(format_amount(one.resource, amount) for amount in one.wanted))
+        rows.append(
+            (
+                one.team,
+                one.cluster,
+                one.pool,
+                one.resource,
+                quota,
+                most,
+                wanted,
+                _describe_quota_headroom(one),
+            )
+        )
     columns = (
         "team",
         "cluster",
@@ -183,11 +198,11 @@ def _headroom(headroom: Sequence[Headroom]) -> Section | None:
     return Section("Quota headroom", columns, rows, "quota", below)
 
 
-def _left(one: Headroom) -> str:
+def _describe_quota_headroom(one: Headroom) -> str:
     quota, most, wanted = one.quota[1], one.most[1], one.wanted[1]
     if wanted <= quota:
-        return f"{bare(one.resource, quota - wanted)} left"
-    over = bare(one.resource, Quantity(wanted.nano - quota.nano))
+        return f"{format_amount(one.resource, quota - wanted)} left"
+    over = format_amount(one.resource, Quantity(wanted.nano - quota.nano))
     return f"{over} over the quota: borrowed" if wanted <= most else f"{over} over the quota: some wait"
 
 
@@ -197,25 +212,25 @@ def is_about_trees(finding: Finding) -> bool:
     return finding.is_error or finding.rule in (MERGE_CONFLICT, RENDERED_STALE)
 
 
-def _findings(review: Review) -> Section:
-    return _found(review.findings.new, f"{findings_words(review)}.")
+def _build_new_findings_section(review: Review) -> Section:
+    return _build_findings_section(review.findings.new, f"{findings_words(review)}.")
 
 
-def _found(findings: Sequence[Finding], below: str) -> Section:
+def _build_findings_section(findings: Sequence[Finding], below: str) -> Section:
     order = sorted(findings, key=lambda one: (is_waived(one), -one.severity, one.sort_key))
     rows = [
         (
             "waived" if is_waived(one) else one.severity.word,
             str(one.where),
             str(one.rule),
-            title(one) + (f". {one.help}" if one.help else ""),
+            format_title(one) + (f". {one.help}" if one.help else ""),
         )
         for one in order
     ]
     return Section("New findings", ("severity", "place", "rule", "what"), rows, "finding", below)
 
 
-def _policies(review: Review) -> Section | None:
+def _build_policies_section(review: Review) -> Section | None:
     counts: dict[tuple[str, str], set[str]] = {}
     for one in review.findings.policies:
         counts.setdefault((str(one.rule), one.severity.word), set()).add(one.object_ref or str(one.where))
@@ -225,36 +240,36 @@ def _policies(review: Review) -> Section | None:
     return Section("Policies newly violated", ("policy", "severity", "objects", "such as"), rows, "policy")
 
 
-def _waivers(review: Review) -> Section:
+def _build_waivers_section(review: Review) -> Section:
     rows = [(one.what, one.name, one.rule, one.until, one.approver, one.reason) for one in review.waivers]
     return Section("Waivers", ("what", "waiver", "rule", "until", "approver", "reason"), rows, "waiver")
 
 
-def _reaches(review: Review) -> Section:
+def _build_reach_section(review: Review) -> Section:
     rows = []
     for one in review.reaches:
         parts = [
-            f"{counted(one.retrained.runs, 'run')} retrained ({_most(one.retrained)})"
+            f"{format_count(one.retrained.runs, 'run')} retrained ({_describe_max_usage(one.retrained)})"
             if one.retrained.runs
             else "",
-            f"{counted(one.updated, 'run')} updated in place" if one.updated else "",
-            f"{counted(one.standing, 'object')} of platform and teams changed" if one.standing else "",
-            counted(one.findings, "new finding") if one.findings else "",
+            f"{format_count(one.updated, 'run')} updated in place" if one.updated else "",
+            f"{format_count(one.standing, 'object')} of platform and teams changed" if one.standing else "",
+            format_count(one.findings, "new finding") if one.findings else "",
         ]
         words = ", ".join(part for part in parts if part) or "nothing that is applied"
-        fields = some([f"{at.line}:{at.column} {name}" for name, at in one.fields])
-        rows.append((one.file, fields, words, some(one.teams), some(one.clusters)))
+        fields = shorten_name_list([f"{at.line}:{at.column} {name}" for name, at in one.fields])
+        rows.append((one.file, fields, words, shorten_name_list(one.teams), shorten_name_list(one.clusters)))
     columns = ("file", "changed at", "touches", "teams", "clusters")
     return Section("Reach of shared files", columns, rows, "file")
 
 
-def _specs(review: Review) -> Section:
+def _build_specs_section(review: Review) -> Section:
     new, changed, removed = review.specs
-    rows: list[Row] = [("new", one) for one in new]
+    rows: list[SectionRow] = [("new", one) for one in new]
     rows += [("changed", one) for one in changed]
     rows += [("removed", one) for one in removed]
     rows += [("renamed", f"{old} {ARROW} {now}") for old, now in review.renamed]
     if not (about := review.descriptions):
         return Section("Specs", ("what", "file"), rows, "spec")
-    rows = [(what, file, short(about.get(file, ""), LONGEST_DESCRIPTION)) for what, file in rows]
+    rows = [(what, file, shorten_text(about.get(file, ""), MAX_DESCRIPTION_LENGTH)) for what, file in rows]
     return Section("Specs", ("what", "file", "about"), rows, "spec")

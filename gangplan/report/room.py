@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.model.amounts import bare, say, written
+from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit
 from gangplan.pipeline.team_room import QuotaRoom, TeamRoom
 
 
-def room_words(room: TeamRoom | None) -> str:
+def describe_quota_room(room: TeamRoom | None) -> str:
     """Return `a100: 16 of 32 GPUs left (other runs: 8), ...; 7 of 500 runs`; empty where nothing is known."""
     if room is None:
         return ""
     pools = dict.fromkeys(one.pool for one in room.rooms)
     parts = [
-        f"{pool}: {', '.join(_words(one) for one in _in_order(room) if one.pool == pool)}" for pool in pools
+        f"{pool}: {', '.join(_describe_quota_left(one) for one in _sort_rooms_gpus_first(room) if one.pool == pool)}"
+        for pool in pools
     ]
     asking = [f"more at {room.asks_at}"] if room.is_short and room.asks_at else []
     return "; ".join([*parts, f"{room.runs} of {room.most} runs", *asking])
 
 
-def _in_order(room: TeamRoom) -> list[QuotaRoom]:
+def _sort_rooms_gpus_first(room: TeamRoom) -> list[QuotaRoom]:
     """Return the rows with GPUs first."""
     return sorted(room.rooms, key=lambda one: (one.resource in ("cpu", "memory"), one.resource))
 
 
-def _words(one: QuotaRoom) -> str:
-    others = f" (other runs: {bare(one.resource, one.used)})" if one.used else ""
+def _describe_quota_left(one: QuotaRoom) -> str:
+    others = f" (other runs: {format_amount(one.resource, one.used)})" if one.used else ""
     if one.left < 0:
-        return f"{say(one.resource, -one.left)} over the quota of {bare(one.resource, one.quota)}{others}"
-    return f"{bare(one.resource, one.left)} of {say(one.resource, one.quota)} left{others}"
+        return f"{format_with_unit(one.resource, -one.left)} over the quota of {format_amount(one.resource, one.quota)}{others}"
+    return (
+        f"{format_amount(one.resource, one.left)} of {format_with_unit(one.resource, one.quota)} left{others}"
+    )
 
 
 def room_document(room: TeamRoom | None) -> dict[str, Any] | None:
@@ -43,11 +46,11 @@ def room_document(room: TeamRoom | None) -> dict[str, Any] | None:
             {
                 "pool": one.pool,
                 "resource": one.resource,
-                "quota": written(one.resource, one.quota),
-                "otherRuns": written(one.resource, one.used),
-                "thisRun": written(one.resource, one.asked),
-                "left": written(one.resource, one.left),
+                "quota": format_for_spec(one.resource, one.quota),
+                "otherRuns": format_for_spec(one.resource, one.used),
+                "thisRun": format_for_spec(one.resource, one.asked),
+                "left": format_for_spec(one.resource, one.left),
             }
-            for one in _in_order(room)
+            for one in _sort_rooms_gpus_first(room)
         ],
     }

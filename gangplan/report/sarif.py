@@ -24,14 +24,28 @@ from typing import Any
 from gangplan import __version__
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Fix, Location
-from gangplan.report.escape import markdown, sarif_text, short, uri, visible, whole
-from gangplan.report.model import Report, ReportEntry, is_waived, title, waiver_words, worst_first
+from gangplan.report.escape import (
+    escape_markdown,
+    escape_sarif_text,
+    format_uri,
+    make_visible,
+    replace_surrogates,
+    shorten_text,
+)
+from gangplan.report.model import (
+    Report,
+    ReportEntry,
+    describe_waiver,
+    format_title,
+    is_waived,
+    sort_worst_first,
+)
 from gangplan.rulebook import topic_of
 from gangplan.rules.model import Rule, Severity
 
 PAGES = "GANGPLAN_RULE_PAGES"
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000
 LONGEST_NAME = 255
 LONGEST_DESCRIPTION = 1024
@@ -45,55 +59,57 @@ _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 def sarif_report(report: Report) -> str:
     """Return the report as one SARIF run, worst first, with a line end. Waived findings are suppressed
     notes."""
-    ordered = worst_first(report.entries)
+    ordered = sort_worst_first(report.entries)
     kept, left = ordered[:MOST_RESULTS], ordered[MOST_RESULTS:]
     used = sorted({entry.finding.rule for entry in kept})
     worst = {entry.finding.rule: entry.finding.severity for entry in reversed(kept)}
     index = {rule: place for place, rule in enumerate(used)}
     run = {
-        "tool": {"driver": _driver([_rule(rule, worst[rule]) for rule in used])},
+        "tool": {"driver": _build_sarif_driver([_build_sarif_rule(rule, worst[rule]) for rule in used])},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The top of the repository."}}},
-        "invocations": [_invocation(len(left))],
-        "results": [_result(report, entry, index) for entry in kept],
+        "invocations": [_build_sarif_invocation(len(left))],
+        "results": [_build_sarif_result(report, entry, index) for entry in kept],
     }
     return (
-        json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+        json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
         + "\n"
     )
 
 
-def _driver(pages: list[dict[str, Any]]) -> dict[str, Any]:
+def _build_sarif_driver(pages: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": "gangplan", "semanticVersion": __version__, "rules": pages}
 
 
-def _rule(name: Rule, severity: Severity) -> dict[str, Any]:
+def _build_sarif_rule(name: Rule, severity: Severity) -> dict[str, Any]:
     """Return the page of a rule; for a policy of the workspace's own, only its name is known here."""
     page = name if name.summary else None
     level = (page.severity if page else severity).word
     tags = ["kubernetes", topic_of(page)] if page else ["kubernetes", "policy"]
     return {
-        "id": whole(name),
-        "name": short("".join(part.capitalize() for part in whole(name).split("-")), LONGEST_NAME),
+        "id": replace_surrogates(name),
+        "name": shorten_text(
+            "".join(part.capitalize() for part in replace_surrogates(name).split("-")), LONGEST_NAME
+        ),
         **({"deprecatedIds": list(name.formerly)} if name.formerly else {}),
-        **(_described(page) if page else _own(name)),
+        **(_build_rule_help(page) if page else _build_workspace_policy_help(name)),
         "defaultConfiguration": {"level": level},
         "properties": {"tags": tags, "precision": "very-high", "problem.severity": _PROBLEM[level]},
     }
 
 
-def _own(name: str) -> dict[str, Any]:
+def _build_workspace_policy_help(name: str) -> dict[str, Any]:
     """Return what GitHub requires of every rule, for a policy that only the workspace knows."""
-    described = _description(f"{name}, a policy of this workspace.")
+    described = _format_sarif_description(f"{name}, a policy of this workspace.")
     text = "The finding says what the policy requires; gangplan policy list shows where it applies."
     return {"shortDescription": described, "fullDescription": described, "help": {"text": text}}
 
 
-def _description(text: str) -> dict[str, str]:
-    return {"text": short(sarif_text(text), LONGEST_DESCRIPTION)}
+def _format_sarif_description(text: str) -> dict[str, str]:
+    return {"text": shorten_text(escape_sarif_text(text), LONGEST_DESCRIPTION)}
 
 
-def rule_pages() -> str:
+def read_rule_pages_url() -> str:
     """Return where a site publishes the pages of rules, from GANGPLAN_RULE_PAGES; empty if that is not set.
 
     Raises UserError if the value is not such an address.
@@ -107,22 +123,24 @@ def rule_pages() -> str:
     return address
 
 
-def _described(page: Rule) -> dict[str, Any]:
+def _build_rule_help(page: Rule) -> dict[str, Any]:
     why, fix = (" ".join(text.split()) for text in (page.why, page.fix))
-    file, address = "policies" if page.is_policy else "rules", rule_pages()
+    file, address = "policies" if page.is_policy else "rules", read_rule_pages_url()
     place = f"docs/{file}.md#{page}"
     return {
         **({"helpUri": address.format(page=file, rule=page)} if address else {}),
-        "shortDescription": _description(page.summary),
-        "fullDescription": _description(why),
+        "shortDescription": _format_sarif_description(page.summary),
+        "fullDescription": _format_sarif_description(why),
         "help": {
-            "text": sarif_text(f"{why}\n\nFix: {fix}\n\ngangplan explain {page} ({place} of gangplan)"),
-            "markdown": f"{markdown(why)}\n\n**Fix.** {markdown(fix)}\n\n`gangplan explain {page}` (`{place}` of gangplan)",
+            "text": escape_sarif_text(
+                f"{why}\n\nFix: {fix}\n\ngangplan explain {page} ({place} of gangplan)"
+            ),
+            "markdown": f"{escape_markdown(why)}\n\n**Fix.** {escape_markdown(fix)}\n\n`gangplan explain {page}` (`{place}` of gangplan)",
         },
     }
 
 
-def _invocation(left: int) -> dict[str, Any]:
+def _build_sarif_invocation(left: int) -> dict[str, Any]:
     """Return that the tool ran to its end (which it did, if there is a report), and what was left out."""
     invocation: dict[str, Any] = {"executionSuccessful": True}
     if left:
@@ -131,30 +149,30 @@ def _invocation(left: int) -> dict[str, Any]:
     return invocation
 
 
-def _result(report: Report, entry: ReportEntry, index: dict[Rule, int]) -> dict[str, Any]:
+def _build_sarif_result(report: Report, entry: ReportEntry, index: dict[Rule, int]) -> dict[str, Any]:
     finding = entry.finding
-    waived = waiver_words(finding) if is_waived(finding) else ""
-    said = f"{title(finding)} ({waived})" if waived else title(finding)
+    waived = describe_waiver(finding) if is_waived(finding) else ""
+    said = f"{format_title(finding)} ({waived})" if waived else format_title(finding)
     help = f"\n{finding.help}" if finding.help else ""
     result: dict[str, Any] = {
-        "ruleId": whole(finding.rule),
+        "ruleId": replace_surrogates(finding.rule),
         "ruleIndex": index[finding.rule],
         # GitHub reads no suppressions and would block a change because of a waived error.
         "level": "note" if waived else finding.severity.word,
-        "message": {"text": sarif_text(said + help)},
-        "locations": [_location(report, finding)],
+        "message": {"text": escape_sarif_text(said + help)},
+        "locations": [_build_sarif_location(report, finding)],
         "partialFingerprints": {FINGERPRINT: entry.fingerprint},
     }
     if finding.clusters:
-        result["properties"] = {"clusters": list(map(whole, finding.clusters))}
+        result["properties"] = {"clusters": list(map(replace_surrogates, finding.clusters))}
     if waived:
-        result["suppressions"] = [{"kind": "external", "justification": visible(waived)}]
+        result["suppressions"] = [{"kind": "external", "justification": make_visible(waived)}]
     if finding.fix:
-        result["fixes"] = [_fix(report, finding.fix)]
+        result["fixes"] = [_build_sarif_fix(report, finding.fix)]
     return result
 
 
-def _fix(report: Report, fix: Fix) -> dict[str, Any]:
+def _build_sarif_fix(report: Report, fix: Fix) -> dict[str, Any]:
     region = {
         "startLine": fix.line,
         "startColumn": fix.column,
@@ -162,22 +180,27 @@ def _fix(report: Report, fix: Fix) -> dict[str, Any]:
         "endColumn": fix.end_column,
     }
     change = {
-        "artifactLocation": _artifact(report, fix.file),
-        "replacements": [{"deletedRegion": region, "insertedContent": {"text": whole(fix.replacement)}}],
+        "artifactLocation": _build_artifact_location(report, fix.file),
+        "replacements": [
+            {"deletedRegion": region, "insertedContent": {"text": replace_surrogates(fix.replacement)}}
+        ],
     }
-    return {"description": {"text": sarif_text(fix.why)}, "artifactChanges": [change]}
+    return {"description": {"text": escape_sarif_text(fix.why)}, "artifactChanges": [change]}
 
 
-def _artifact(report: Report, file: str) -> dict[str, str]:
-    return {"uri": uri(report.path(file)), "uriBaseId": _ROOT}
+def _build_artifact_location(report: Report, file: str) -> dict[str, str]:
+    return {"uri": format_uri(report.path(file)), "uriBaseId": _ROOT}
 
 
-def _location(report: Report, finding: Finding) -> dict[str, Any]:
-    physical = {"artifactLocation": _artifact(report, finding.where.file), "region": _region(finding)}
-    return {"physicalLocation": physical} | _logical(finding)
+def _build_sarif_location(report: Report, finding: Finding) -> dict[str, Any]:
+    physical = {
+        "artifactLocation": _build_artifact_location(report, finding.where.file),
+        "region": _compute_finding_region(finding),
+    }
+    return {"physicalLocation": physical} | _build_logical_locations(finding)
 
 
-def _region(finding: Finding) -> dict[str, int]:
+def _compute_finding_region(finding: Finding) -> dict[str, int]:
     """Return the region from a finding's place to the end of its word, or of what its fix replaces; else one
     character.
 
@@ -191,9 +214,9 @@ def _region(finding: Finding) -> dict[str, int]:
     return {"startLine": line, "startColumn": column, "endLine": end[0], "endColumn": end[1]}
 
 
-def _logical(finding: Finding) -> dict[str, Sequence[dict[str, str]]]:
+def _build_logical_locations(finding: Finding) -> dict[str, Sequence[dict[str, str]]]:
     """Return the rendered object and its field."""
     if not finding.object_ref:
         return {}
     name = f"{finding.object_ref}/{finding.path}" if finding.path else finding.object_ref
-    return {"logicalLocations": [{"kind": "member", "fullyQualifiedName": visible(name)}]}
+    return {"logicalLocations": [{"kind": "member", "fullyQualifiedName": make_visible(name)}]}

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from gangplan.model.cost import price_words
-from gangplan.model.cron import parse_cron, starts
+from gangplan.model.cost import describe_max_use
+from gangplan.model.cron import iterate_starts, parse_cron
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Job
-from gangplan.model.starts import NoZonesError, zone_of
+from gangplan.model.starts import NoZonesError, find_time_zone
 from gangplan.pipeline.worker import PlannedRun
 
 # How many starts are shown.
@@ -22,7 +22,7 @@ MOST = 10
 _INDENT = " " * 12
 
 
-def schedule_words(job: Job, since: int | None) -> str:
+def describe_schedule(job: Job, since: int | None) -> str:
     """Return `0 2 * * * in Europe/Berlin, by a CronJob, ...`, and below it the next starts after `since`.
 
     Empty without a schedule.
@@ -45,18 +45,21 @@ def next_starts(job: Job, since: int | None) -> list[tuple[str, str]]:
     if job.schedule is None or since is None or not job.is_active:
         return []
     try:
-        zone = zone_of(job.schedule.time_zone)
+        zone = find_time_zone(job.schedule.time_zone)
     except (KeyError, NoZonesError):
         return []
-    found = islice(starts(parse_cron(job.schedule.cron), since, zone), MOST)
-    return [(f"{datetime.fromtimestamp(at, zone):%a %Y-%m-%d %H:%M %z}", _name(job, at)) for at in found]
+    found = islice(iterate_starts(parse_cron(job.schedule.cron), since, zone), MOST)
+    return [
+        (f"{datetime.fromtimestamp(at, zone):%a %Y-%m-%d %H:%M %z}", _format_dated_run_name(job, at))
+        for at in found
+    ]
 
 
-def _name(job: Job, at: int) -> str:
+def _format_dated_run_name(job: Job, at: int) -> str:
     return f"{job.name}-{datetime.fromtimestamp(at, UTC):%Y%m%d-%H%M}" if job.is_dated else ""
 
 
-def schedule_document(job: Job, since: int | None) -> dict[str, Any] | None:
+def build_schedule_document(job: Job, since: int | None) -> dict[str, Any] | None:
     """Return the schedule as data; times in seconds."""
     if job.schedule is None:
         return None
@@ -74,7 +77,7 @@ def schedule_document(job: Job, since: int | None) -> dict[str, Any] | None:
     }
 
 
-def dated_edit(run: PlannedRun) -> str:
+def describe_schedule_edit(run: PlannedRun) -> str:
     """Return what an edit does to a schedule: nothing starts with a sync, and what trains continues as it
     was."""
     job = run.unit.job
@@ -84,5 +87,5 @@ def dated_edit(run: PlannedRun) -> str:
         return "none: starts use the template that is rendered"
     old = [name for name in run.there if name not in job.retired]
     if old:
-        return f"from the next start on, runs use {run.name} instead of {', '.join(old)}, each {price_words(job)}"
-    return f"new schedule; each start is a run, {price_words(job)}"
+        return f"from the next start on, runs use {run.name} instead of {', '.join(old)}, each {describe_max_use(job)}"
+    return f"new schedule; each start is a run, {describe_max_use(job)}"

@@ -13,14 +13,14 @@ from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER, SCRIPTS_VOLUME
 from gangplan.objects import Body
-from gangplan.pipeline.launch_maps import launch_map_path
+from gangplan.pipeline.launch_maps import launch_map_path_of
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
-from gangplan.report.edit import over_words
-from gangplan.report.escape import own_line
+from gangplan.report.edit import describe_over_run
+from gangplan.report.escape import escape_own_line
 from gangplan.source import load_objects
-from gangplan.validate.promise.launch import expanded
-from gangplan.validate.world import templates_of
+from gangplan.validate.promise.launch import unescape_kubelet_word
+from gangplan.validate.world import find_pod_templates
 
 SHAPE = 1
 _SOURCED = re.compile(r'^\. "\$\{0%/\*\}/([a-z]+\.sh)"$', re.MULTILINE)
@@ -50,16 +50,18 @@ def script_text(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> str:
     """
     lines, used = [], dict[str, set[str]]()
     for run in runs:
-        lines.append(f"# {own_line(f'{run.unit.job.source} on {run.cluster}: {_name(run)}')}")
-        starts = list(_starts(run, texts))
+        lines.append(
+            f"# {escape_own_line(f'{run.unit.job.source} on {run.cluster}: {_format_run_name(run)}')}"
+        )
+        starts = list(_find_container_starts(run, texts))
         if not starts:
-            lines.append(f"#   {over_words(run.unit.job)}")
+            lines.append(f"#   {describe_over_run(run.unit.job)}")
         for one in starts:
             lines += [f"# {one.role}", shlex.join(one.words)]
             used.setdefault(one.config_map, set()).add(one.script)
         lines.append("")
-    for name, files in sorted(_maps(runs, texts).items()):
-        for file in _needed(files, used.get(name, ())):
+    for name, files in sorted(_collect_script_config_maps(runs, texts).items()):
+        for file in _list_needed_script_files(files, used.get(name, ())):
             lines += [f"# {SCRIPTS_FOLDER}/{file} ({name})", files[file]]
     return "\n".join(lines)
 
@@ -69,7 +71,7 @@ def script_document(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> dic
     used = dict[str, set[str]]()
     documents = []
     for run in runs:
-        starts = list(_starts(run, texts))
+        starts = list(_find_container_starts(run, texts))
         for one in starts:
             used.setdefault(one.config_map, set()).add(one.script)
         facts = {"spec": run.unit.job.source, "cluster": run.cluster, "namespace": run.unit.job.namespace}
@@ -79,48 +81,52 @@ def script_document(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> dic
         ]
         documents.append({**facts, "name": run.name, "containers": containers})
     scripts = {
-        name: {file: files[file] for file in _needed(files, used.get(name, ()))}
-        for name, files in sorted(_maps(runs, texts).items())
+        name: {file: files[file] for file in _list_needed_script_files(files, used.get(name, ()))}
+        for name, files in sorted(_collect_script_config_maps(runs, texts).items())
     }
     return {"version": SHAPE, "runs": documents, "scripts": scripts}
 
 
-def _name(run: PlannedRun) -> str:
+def _format_run_name(run: PlannedRun) -> str:
     return f"{run.unit.job.namespace}/{run.name}"
 
 
-def _starts(run: PlannedRun, texts: Mapping[str, str]) -> Iterator[Start]:
+def _find_container_starts(run: PlannedRun, texts: Mapping[str, str]) -> Iterator[Start]:
     """Yield how the containers of a run start that run the program, role by role; none if it is over."""
     job = run.unit.job
     for body in () if job.is_stopped or job.is_archived else load_objects(texts.get(run.path, "")):
-        for _, template in templates_of(body):
+        for _, template in find_pod_templates(body):
             spec = template.get("spec") or {}
             labels = (template.get("metadata") or {}).get("labels") or {}
             containers = spec.get("containers") or ()
             box = next((one for one in containers if one.get("name") == "node"), None)
             if box is not None:
-                yield _start(str(labels.get("gangplan.dev/role", "")), box, spec.get("volumes") or ())
+                yield _build_container_start(
+                    str(labels.get("gangplan.dev/role", "")), box, spec.get("volumes") or ()
+                )
 
 
-def _start(role: str, box: Body, volumes: Sequence[Body]) -> Start:
-    words = [expanded(str(word)) for field in ("command", "args") for word in box.get(field) or ()]
+def _build_container_start(role: str, box: Body, volumes: Sequence[Body]) -> Start:
+    words = [
+        unescape_kubelet_word(str(word)) for field in ("command", "args") for word in box.get(field) or ()
+    ]
     mounted = next((one for one in volumes if one.get("name") == SCRIPTS_VOLUME), {})
     name = str((mounted.get("configMap") or {}).get("name") or "")
     return Start(role, tuple(words), name, words[3] if name and len(words) > 3 else "")
 
 
-def _maps(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> Maps:
+def _collect_script_config_maps(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> Maps:
     """Return the files of all ConfigMaps of scripts that runs mount."""
     found: dict[str, dict[str, str]] = {}
     for run in runs:
-        for name in {one.config_map for one in _starts(run, texts)} - {"", *found}:
-            text = texts.get(launch_map_path(run.cluster, run.unit.job.team, name[-8:]), "")
+        for name in {one.config_map for one in _find_container_starts(run, texts)} - {"", *found}:
+            text = texts.get(launch_map_path_of(run.cluster, run.unit.job.team, name[-8:]), "")
             for body in load_objects(text):
                 found[name] = {key: str(value) for key, value in sorted((body.get("data") or {}).items())}
     return found
 
 
-def _needed(files: Mapping[str, str], scripts: Sequence[str] | set[str]) -> list[str]:
+def _list_needed_script_files(files: Mapping[str, str], scripts: Sequence[str] | set[str]) -> list[str]:
     """Return the files that some scripts are made of: themselves, and what they read in; first those."""
     found: dict[str, None] = {}
     for one in sorted(scripts):

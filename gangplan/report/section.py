@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gangplan.records import dataclass
 
 ARROW = "→"
-Row = tuple[str, ...]
+SectionRow = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +18,19 @@ class Section:
     """
 
     title: str
-    columns: Row
-    rows: Sequence[Row]
+    columns: SectionRow
+    rows: Sequence[SectionRow]
     unit: str
     below: str = ""
 
 
-def some(names: Sequence[str], most: int = 4) -> str:
+def shorten_name_list(names: Sequence[str], most: int = 4) -> str:
     """Return the names, or the first of many and how many more there are."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
 
 
-def counted(number: int, word: str) -> str:
+def format_count(number: int, word: str) -> str:
     """Return `1 run`, `2 runs`."""
     return f"{number} {word}{'' if number == 1 else 's'}"

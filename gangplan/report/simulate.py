@@ -12,29 +12,35 @@ SHAPE = 1
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def simulate_text(
+def render_simulate_text(
     cluster: str, outcome: SimulationOutcome, walls: SimulationOutcome | None, never: Sequence[str]
 ) -> str:
     """Return a table of teams, utilisation over time, and remarks."""
     total = outcome.total
     header = ("team", "runs", "admitted", "preempted", "mean wait", "longest", "lost work", "makespan")
-    table = [header, *(_row(team, tally) for team, tally in outcome.teams.items()), _row("all", total)]
+    table = [
+        header,
+        *(_build_team_tally_row(team, tally) for team, tally in outcome.teams.items()),
+        _build_team_tally_row("all", total),
+    ]
     widths = [max(len(line[column]) for line in table) for column in range(len(header))]
     lines = [cluster]
     for line in table:
         cells = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
         lines.append("  " + "  ".join([line[0].ljust(widths[0]), *cells]).rstrip())
     lines.append(
-        f"  {outcome.resource}: {_percent(outcome.mean)} of {_amount(outcome)} used over {hours(total.makespan)}"
-        f", at most {_percent(outcome.peak)}"
+        f"  {outcome.resource}: {_format_usage_percent(outcome.mean)} of {_format_capacity_amount(outcome)} used over {hours(total.makespan)}"
+        f", at most {_format_usage_percent(outcome.peak)}"
     )
-    lines.append(f"  |{''.join(_bar(part) for part in outcome.used)}|")
+    lines.append(f"  |{''.join(_render_usage_bar(part) for part in outcome.used)}|")
     if walls is not None:
         lines.append(
-            f"  without borrowing: {_percent(walls.mean)} over {hours(walls.total.makespan)}, mean wait"
-            f" {hours(walls.total.mean_wait)}{_stuck(walls)}"
+            f"  without borrowing: {_format_usage_percent(walls.mean)} over {hours(walls.total.makespan)}, mean wait"
+            f" {hours(walls.total.mean_wait)}{_describe_stuck_runs(walls)}"
         )
-    lines += [f"  {name} can never be admitted and {_while_waiting(name, outcome)}" for name in never]
+    lines += [
+        f"  {name} can never be admitted and {_describe_unadmitted_run(name, outcome)}" for name in never
+    ]
     lines += [
         f"  {name} is never admitted: it waits behind or beside others to the end"
         for name in outcome.waiting
@@ -45,22 +51,22 @@ def simulate_text(
     return "\n".join(lines) + "\n"
 
 
-def _while_waiting(name: str, outcome: SimulationOutcome) -> str:
+def _describe_unadmitted_run(name: str, outcome: SimulationOutcome) -> str:
     """Return what happens to a run that is never admitted: in a strict queue it blocks all others."""
     is_head = name in outcome.waiting
     return "keeps all runs behind it in its StrictFIFO queue waiting" if is_head else "is left out"
 
 
-def _stuck(outcome: SimulationOutcome) -> str:
+def _describe_stuck_runs(outcome: SimulationOutcome) -> str:
     count = len(outcome.waiting)
     return f"; {count} {'run' if count == 1 else 'runs'} would never start" if count else ""
 
 
-def _amount(outcome: SimulationOutcome) -> str:
+def _format_capacity_amount(outcome: SimulationOutcome) -> str:
     return str(outcome.capacity // 1000 if outcome.resource == "cpu" else outcome.capacity)
 
 
-def _row(team: str, tally: Tally) -> tuple[str, ...]:
+def _build_team_tally_row(team: str, tally: Tally) -> tuple[str, ...]:
     return (
         team,
         str(tally.runs),
@@ -80,15 +86,15 @@ def hours(seconds: float) -> str:
     return f"{round(seconds / 60)}m" if seconds < 5400 else f"{seconds / 3600:.1f}h"
 
 
-def _percent(part: float) -> str:
+def _format_usage_percent(part: float) -> str:
     return f"{100 * part:.0f} %"
 
 
-def _bar(part: float) -> str:
+def _render_usage_bar(part: float) -> str:
     return BARS[min(len(BARS) - 1, round(part * (len(BARS) - 1)))]
 
 
-def simulate_document(
+def build_simulate_document(
     cluster: str,
     outcome: SimulationOutcome,
     walls: SimulationOutcome | None,
@@ -101,11 +107,15 @@ def simulate_document(
         "cluster": cluster,
         "resource": outcome.resource,
         "utilisation": {"mean": outcome.mean, "peak": outcome.peak, "over_time": list(outcome.used)},
-        "total": _tally(outcome.total),
-        "teams": {team: _tally(tally) for team, tally in outcome.teams.items()},
+        "total": _build_tally_document(outcome.total),
+        "teams": {team: _build_tally_document(tally) for team, tally in outcome.teams.items()},
         "without_borrowing": None
         if walls is None
-        else {"utilisation": walls.mean, "total": _tally(walls.total), "never_started": list(walls.waiting)},
+        else {
+            "utilisation": walls.mean,
+            "total": _build_tally_document(walls.total),
+            "never_started": list(walls.waiting),
+        },
         "never": list(never),
         "waiting": list(outcome.waiting),
         "endless": list(outcome.endless),
@@ -113,7 +123,7 @@ def simulate_document(
     }
 
 
-def _tally(tally: Tally) -> dict[str, Any]:
+def _build_tally_document(tally: Tally) -> dict[str, Any]:
     return {
         "runs": tally.runs,
         "admissions": tally.admissions,

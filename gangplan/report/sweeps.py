@@ -7,17 +7,17 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from gangplan.model.bill import Item, item_of
-from gangplan.model.cost import gpus_of, hours_words, most_seconds, step_gpus
+from gangplan.model.bill import CostItem, build_cost_item
+from gangplan.model.cost import compute_max_seconds, count_step_gpus, format_hours, gpus_of
 from gangplan.model.duration import format_duration
 from gangplan.model.trial import Trial
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
-from gangplan.validate.kueue import admission_words
+from gangplan.validate.kueue import format_admission
 
 # How many trials are listed; JSON has all.
 _LISTED = 64
-Block = Callable[[PlannedRun], str]
+BlockFormatter = Callable[[PlannedRun], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,23 @@ class SweepPlan:
         return trial
 
 
-def apart(runs: Sequence[PlannedRun]) -> tuple[list[PlannedRun], list[SweepPlan]]:
+def split_off_sweeps(runs: Sequence[PlannedRun]) -> tuple[list[PlannedRun], list[SweepPlan]]:
     """Return the runs that are not trials, and sweeps by cluster."""
     plain = [run for run in runs if run.unit.job.trial is None]
     trials = [run for run in runs if run.unit.job.trial is not None]
     groups = groupby(trials, key=lambda run: (run.unit.job.source, run.cluster))
-    return plain, [_plan(tuple(group)) for _, group in groups]
+    return plain, [_build_sweep_plan(tuple(group)) for _, group in groups]
 
 
-def _plan(runs: tuple[PlannedRun, ...]) -> SweepPlan:
+def _build_sweep_plan(runs: tuple[PlannedRun, ...]) -> SweepPlan:
     job = runs[0].unit.job
     assert job.trial is not None
     active = [run for run in runs if run.unit.job.is_active]
     at_once = min((run.at_once for run in active), default=0)
     waves = -(-len(active) // at_once) if at_once else 0
-    longest = max((most_seconds(run.unit.job) for run in active), default=0)
-    items = [item_of(run.unit.job, run.name, None) for run in active]
-    gpus = max((gpus_of(run.unit.job) + step_gpus(run.unit.job) for run in active), default=0)
+    longest = max((compute_max_seconds(run.unit.job) for run in active), default=0)
+    items = [build_cost_item(run.unit.job, run.name, None) for run in active]
+    gpus = max((gpus_of(run.unit.job) + count_step_gpus(run.unit.job) for run in active), default=0)
     return SweepPlan(
         job.trial.sweep,
         runs,
@@ -78,58 +78,60 @@ def _plan(runs: tuple[PlannedRun, ...]) -> SweepPlan:
         waves * longest,
         sum((one.gpu_hours for one in items), Decimal(0)),
         min(at_once, len(active)) * gpus,
-        None if any(one.cost is None for one in items) else _money(items),
+        None if any(one.cost is None for one in items) else _sum_trial_costs(items),
         job.platform.currency,
     )
 
 
-def _money(items: Sequence[Item]) -> Decimal:
+def _sum_trial_costs(items: Sequence[CostItem]) -> Decimal:
     return sum((one.cost for one in items if one.cost is not None), Decimal(0))
 
 
-def sweep_block(plan: SweepPlan, block: Block) -> str:
+def format_sweep_block(plan: SweepPlan, block: BlockFormatter) -> str:
     """Return what the trials amount to, then one of them, then all by name and values."""
     job = plan.first.unit.job
     over = len(plan.runs) - plan.active
     rows = [
         ("trials", f"{len(plan.runs)}" + (f", {over} of them over" if over else "")),
-        ("at once", _at_once(plan)),
-        ("time", _time(plan)),
-        ("totals", f"at most {hours_words(plan.gpu_hours)} GPU-hours" if plan.gpu_hours else ""),
+        ("at once", _describe_concurrent_trials(plan)),
+        ("time", _describe_sweep_duration(plan)),
+        ("totals", f"at most {format_hours(plan.gpu_hours)} GPU-hours" if plan.gpu_hours else ""),
         ("cost", f"at most {plan.cost} {plan.currency}" if plan.cost is not None else ""),
-        ("admission", _admission(plan)),
+        ("admission", _describe_trial_admission(plan)),
     ]
     lines = "".join(f"  {name:<9} {value}\n" for name, value in rows if value)
     head = f"{job.source} on {plan.first.cluster}: sweep {plan.name} of {job.namespace}\n"
-    listed = "".join(f"    {_listed(run)}\n" for run in plan.runs[:_LISTED])
+    listed = "".join(f"    {_format_trial_line(run)}\n" for run in plan.runs[:_LISTED])
     more = len(plan.runs) - _LISTED
     listed += f"    and {more} more; --format json has all\n" if more > 0 else ""
     return f"{head}{lines}  each trial, by its values\n{listed}\none of them: {block(plan.first)}"
 
 
-def _admission(plan: SweepPlan) -> str:
+def _describe_trial_admission(plan: SweepPlan) -> str:
     """Return what happens to all trials in their queue."""
     active = [run for run in plan.runs if run.unit.job.is_active]
     never = [run for run in active if run.verdict is None or run.verdict.outcome != "admit"]
     if not active:
         return ""
     if never:
-        return f"{len(never)} of {len(active)} trials are never admitted: {admission_words(never[0].verdict)}"
+        return (
+            f"{len(never)} of {len(active)} trials are never admitted: {format_admission(never[0].verdict)}"
+        )
     queue = active[0].verdict.queue if active[0].verdict else ""
     return f"every trial in its turn, by queue {queue}, which never admits more than {plan.trial.at_once}"
 
 
-def sweep_line(plan: SweepPlan) -> str:
+def format_sweep_line(plan: SweepPlan) -> str:
     """Return a sweep in one line: `on lab: 48 trials, 10 at once, at most 20h, 768 GPU-hours, 1200.00
     USD`."""
     words = [f"{len(plan.runs)} trials"]
     words += [f"{plan.at_once} at once, at most {format_duration(plan.seconds)}"] if plan.waves else []
-    words += [f"{hours_words(plan.gpu_hours)} GPU-hours"] if plan.gpu_hours else []
+    words += [f"{format_hours(plan.gpu_hours)} GPU-hours"] if plan.gpu_hours else []
     words += [f"{plan.cost} {plan.currency}"] if plan.cost is not None else []
     return f"on {plan.first.cluster}: {', '.join(words)}"
 
 
-def _at_once(plan: SweepPlan) -> str:
+def _describe_concurrent_trials(plan: SweepPlan) -> str:
     if not plan.at_once:
         return ""
     gpus = f": {plan.gpus_at_once} GPUs" if plan.gpus_at_once else ""
@@ -139,7 +141,7 @@ def _at_once(plan: SweepPlan) -> str:
     return f"{plan.at_once} trials{gpus}{short}"
 
 
-def _time(plan: SweepPlan) -> str:
+def _describe_sweep_duration(plan: SweepPlan) -> str:
     if not plan.waves:
         return ""
     each = format_duration(plan.seconds // plan.waves)
@@ -147,14 +149,14 @@ def _time(plan: SweepPlan) -> str:
     return f"at most {format_duration(plan.seconds)}: {waves} of {each}"
 
 
-def _listed(run: PlannedRun) -> str:
+def _format_trial_line(run: PlannedRun) -> str:
     trial = run.unit.job.trial
     assert trial is not None
     state = "" if run.unit.job.is_active else " (over)"
     return f"{trial.name}  {' '.join(f'{name}={text}' for name, text in trial.values)}{state}"
 
 
-def sweep_document(plan: SweepPlan) -> dict[str, Any]:
+def build_sweep_document(plan: SweepPlan) -> dict[str, Any]:
     """Return the sweep as data."""
     job = plan.first.unit.job
     return {

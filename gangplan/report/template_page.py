@@ -6,26 +6,28 @@ from typing import Any
 
 import yaml
 
-from gangplan.source import load
-from gangplan.spec.base import API_VERSION
-from gangplan.spec.template_arguments import declared, sample, words_of
-from gangplan.spec.templates import Templates, chain_of, filled
+from gangplan.source import load_document
+from gangplan.spec.base import GANGPLAN_API_VERSION
+from gangplan.spec.template_arguments import build_sample_value, describe_parameter, find_declared_parameters
+from gangplan.spec.templates import TemplateSet, fill_template, find_template_chain
 
 
-def template_page(templates: Templates, team: str, label: str) -> str:
+def render_template_page(templates: TemplateSet, team: str, label: str) -> str:
     """Return the page; empty if specs of the team cannot use a template of this name."""
-    written = f"apiVersion: {API_VERSION}\nkind: TrainingJob\ntemplate: {_quoted(label)}\n"
-    document, _ = load(written.encode(), "example.yaml")
+    written = (
+        f"apiVersion: {GANGPLAN_API_VERSION}\nkind: TrainingJob\ntemplate: {_quote_numeric_label(label)}\n"
+    )
+    document, _ = load_document(written.encode(), "example.yaml")
     if document is None or not isinstance(document.value["template"], str):
         return ""
-    chain, _ = chain_of(templates, team, label, document, ("template",))
+    chain, _ = find_template_chain(templates, team, label, document, ("template",))
     if not chain or chain[0].template is None:
         return ""
-    first, known = chain[0].template, declared(chain)
+    first, known = chain[0].template, find_declared_parameters(chain)
     needed = {name: one for name, (one, _) in known.items() if one.default is None}
     if needed:
         written += "parameters:\n"
-        written += "".join(f"  {name}: {sample(one)}\n" for name, one in needed.items())
+        written += "".join(f"  {name}: {build_sample_value(one)}\n" for name, one in needed.items())
     lines = [f"template {chain[0].label}  {chain[0].file}"]
     if first.description:
         lines += ["", first.description.strip()]
@@ -36,24 +38,24 @@ def template_page(templates: Templates, team: str, label: str) -> str:
         lines += ["", "parameters"]
         for name, (one, _) in known.items():
             about = f". {one.description.strip()}" if one.description else ""
-            lines.append(f"  {name:{width}}  {words_of(one)}{about}")
+            lines.append(f"  {name:{width}}  {describe_parameter(one)}{about}")
     if first.expect:
         lines += ["", "scaling efficiency measured elsewhere"]
         for entry in first.expect:
             who = f"{entry.workers} workers" if entry.workers else "other sizes"
             lines.append(f"  {who}: {entry.efficiency}, {entry.source}")
     lines += ["", "a spec", *(f"  {line}" for line in written.splitlines())]
-    document, _ = load(written.encode(), "example.yaml")
-    use = filled(templates, team, document)[0] if document is not None else None
+    document, _ = load_document(written.encode(), "example.yaml")
+    use = fill_template(templates, team, document)[0] if document is not None else None
     if use is not None:
         job = {key: item for key, item in use.document.value.items() if key not in ("apiVersion", "kind")}
-        lines += ["", "is the same as", *(f"  {line}" for line in _yaml(job).splitlines())]
+        lines += ["", "is the same as", *(f"  {line}" for line in _format_job_yaml(job).splitlines())]
     return "\n".join(lines) + "\n"
 
 
-def _quoted(label: str) -> str:
+def _quote_numeric_label(label: str) -> str:
     return f'"{label}"' if label.isdigit() else label
 
 
-def _yaml(value: Any) -> str:
+def _format_job_yaml(value: Any) -> str:
     return yaml.safe_dump(value, sort_keys=False, default_flow_style=None, width=100)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from gangplan.findings import Finding, Location, in_order, worst
-from gangplan.report.changes import changes
-from gangplan.report.escape import is_plain, log_line
-from gangplan.report.model import Report, checked_words, count_words, title, waiver_words
+from gangplan.findings import Finding, Location, find_worst_severity, sort_findings
+from gangplan.report.changes import suggest_changes
+from gangplan.report.escape import escape_log_line, is_plain_log_line
+from gangplan.report.model import Report, describe_checked, describe_counts, describe_waiver, format_title
 from gangplan.rules.model import Severity
 
 # A function that returns the source line of a place, or None if there is none to show.
-Line = Callable[[Location], "str | None"]
+ExcerptReader = Callable[[Location], "str | None"]
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _DIM = "2"
@@ -24,60 +24,60 @@ _DIM = "2"
 _WIDEST = 140
 
 
-def text_report(findings: Sequence[Finding], colour: bool = False, line: Line | None = None) -> str:
+def text_report(findings: Sequence[Finding], colour: bool = False, line: ExcerptReader | None = None) -> str:
     """Return all findings by file, with an empty line between files; empty for none. `line` adds excerpts."""
     files: dict[str, list[Finding]] = {}
-    for finding in in_order(findings):
+    for finding in sort_findings(findings):
         files.setdefault(finding.where.file, []).append(finding)
-    groups = sorted(files.values(), key=_rank)
-    return "\n".join("".join(_group(group, colour, line)) for group in groups)
+    groups = sorted(files.values(), key=_compute_findings_rank)
+    return "\n".join("".join(_render_finding_group(group, colour, line)) for group in groups)
 
 
-def whole_text(report: Report, colour: bool = False, line: Line | None = None) -> str:
+def whole_text(report: Report, colour: bool = False, line: ExcerptReader | None = None) -> str:
     """Return findings, the changes to make first, and the summary."""
     return (
         text_report(report.findings, colour, line)
-        + first_steps(report.findings)
-        + f"{checked_words(report)}\n"
+        + format_first_steps(report.findings)
+        + f"{describe_checked(report)}\n"
     )
 
 
-def first_steps(findings: Sequence[Finding]) -> str:
+def format_first_steps(findings: Sequence[Finding]) -> str:
     """Return an empty line and a line per change that resolves several findings; empty without such a
     change."""
     lines = [
-        f"{change.words}: {log_line(str(change.places[0]))}"
-        f"{' and others' if len(change.places) > 1 else ''}: {log_line(change.help)}\n"
-        for change in changes(findings)
+        f"{change.words}: {escape_log_line(str(change.places[0]))}"
+        f"{' and others' if len(change.places) > 1 else ''}: {escape_log_line(change.help)}\n"
+        for change in suggest_changes(findings)
     ]
     return "".join(["\n", *lines]) if lines else ""
 
 
-def reasons(findings: Sequence[Finding]) -> str:
+def format_rule_reasons(findings: Sequence[Finding]) -> str:
     """Return why each broken rule exists, once, the worst first; after an empty line, and empty for none."""
-    broken = {one.rule: one.severity for one in reversed(in_order(findings)) if one.rule.why}
+    broken = {one.rule: one.severity for one in reversed(sort_findings(findings)) if one.rule.why}
     rules = sorted(broken, key=lambda rule: (-broken[rule], rule))
-    return "".join(["\n", *(f"{rule}: {log_line(rule.why)}\n" for rule in rules)]) if rules else ""
+    return "".join(["\n", *(f"{rule}: {escape_log_line(rule.why)}\n" for rule in rules)]) if rules else ""
 
 
 def summary(findings: Sequence[Finding]) -> str:
     """Return how many findings there are of each severity: "2 errors, 1 warning"."""
-    return count_words(findings)
+    return describe_counts(findings)
 
 
-def _rank(group: list[Finding]) -> tuple[int, str]:
-    level = worst(group)
+def _compute_findings_rank(group: list[Finding]) -> tuple[int, str]:
+    level = find_worst_severity(group)
     return (-level if level is not None else 1, group[0].where.file)
 
 
-def _group(findings: list[Finding], colour: bool, line: Line | None) -> Iterator[str]:
+def _render_finding_group(findings: list[Finding], colour: bool, line: ExcerptReader | None) -> Iterator[str]:
     """Yield the lines of each finding. Those with the same help at one place share one excerpt and one
     help."""
     before: Finding | None = None
     for one, after in zip_longest(findings, findings[1:]):
         excerpt = None if before is not None and _is_helped_alike(before, one) else line
         is_last = after is None or not _is_helped_alike(one, after)
-        yield f"{_lines(one, colour, excerpt, one.help if is_last else '')}\n"
+        yield f"{_render_finding_lines(one, colour, excerpt, one.help if is_last else '')}\n"
         before = one
 
 
@@ -89,36 +89,36 @@ def _is_helped_alike(one: Finding, other: Finding) -> bool:
     )
 
 
-def _lines(finding: Finding, colour: bool, line: Line | None, help: str) -> str:
+def _render_finding_lines(finding: Finding, colour: bool, line: ExcerptReader | None, help: str) -> str:
     if line is None and not colour and finding.waiver is None:
-        first = f"{finding.where}: {finding.severity.word}[{finding.rule}] {title(finding)}"
-        if is_plain(first) and is_plain(help):
+        first = f"{finding.where}: {finding.severity.word}[{finding.rule}] {format_title(finding)}"
+        if is_plain_log_line(first) and is_plain_log_line(help):
             return f"{first}\n  help: {help}" if help else first
-    level = log_line(f"{finding.severity.word}[{finding.rule}]")
+    level = escape_log_line(f"{finding.severity.word}[{finding.rule}]")
     if colour:
-        level = _painted(level, f"1;{_COLOURS[finding.severity]}")
-    lines = [f"{log_line(str(finding.where))}: {level} {log_line(title(finding))}"]
+        level = _apply_ansi_style(level, f"1;{_COLOURS[finding.severity]}")
+    lines = [f"{escape_log_line(str(finding.where))}: {level} {escape_log_line(format_title(finding))}"]
     if line is not None:
-        lines += _excerpt(finding.where, line(finding.where), colour)
+        lines += _render_source_excerpt(finding.where, line(finding.where), colour)
     if help:
-        lines.append(f"  help: {log_line(help)}")
+        lines.append(f"  help: {escape_log_line(help)}")
     if finding.waiver is not None:
-        lines.append(f"  {log_line(waiver_words(finding))}")
+        lines.append(f"  {escape_log_line(describe_waiver(finding))}")
     return "\n".join(lines)
 
 
-def _excerpt(where: Location, text: str | None, colour: bool) -> list[str]:
+def _render_source_excerpt(where: Location, text: str | None, colour: bool) -> list[str]:
     """Return the line at fault, and carets below the word or value."""
     if text is None or not where.column or where.column > _WIDEST:
         return []
     shown = text.replace("\t", " ")[:_WIDEST].rstrip()
-    if where.column > len(shown) + 1 or log_line(shown) != shown:
+    if where.column > len(shown) + 1 or escape_log_line(shown) != shown:
         return []  # invisible or wide characters would move the caret
     gutter = f"{where.line:>5} | "
     marked = "^" * max(min(where.end, len(shown) + 1) - where.column, 1)
     lines = [f"{gutter}{shown}", f"{' ' * (len(gutter) - 2)}| {' ' * (where.column - 1)}{marked}"]
-    return [_painted(one, _DIM) for one in lines] if colour else lines
+    return [_apply_ansi_style(one, _DIM) for one in lines] if colour else lines
 
 
-def _painted(text: str, code: str) -> str:
+def _apply_ansi_style(text: str, code: str) -> str:
     return f"\033[{code}m{text}\033[0m"

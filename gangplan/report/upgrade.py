@@ -9,18 +9,19 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-from gangplan.objects import Body, Path, walk
+from gangplan.findings import FieldPath
+from gangplan.objects import Body, walk_leaves
 from gangplan.pipeline.request import Result
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
 from gangplan.source import load_objects
-from gangplan.validate.problems import dotted
+from gangplan.validate.problems import format_path
 
 RUN = "<run>"
 # If one field has more different values than this, the field is one line.
 FEW = 3
 # A leaf that one side does not have.
-ABSENT = "(absent)"
+ABSENT_TEXT = "(absent)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,41 +87,41 @@ class _Field:
         yield Delta(kind, path, old, new, total, example, len(self.pairs))
 
 
-def compare(before: Result, after: Result, cluster: str) -> Upgrade:
+def compare_renderings(before: Result, after: Result, cluster: str) -> Upgrade:
     """Return the differences of one cluster."""
     upgrade = Upgrade()
     fields: dict[tuple[str, str], _Field] = {}
-    old, new = _files(before, cluster), _files(after, cluster)
+    old, new = _collect_cluster_texts(before, cluster), _collect_cluster_texts(after, cluster)
     for name in sorted({*old, *new}):
         _compare_files(name, old.get(name, ""), new.get(name, ""), upgrade, fields)
     upgrade.deltas = [
         delta for kind, path in sorted(fields) for delta in fields[kind, path].deltas(kind, path)
     ]
-    upgrade.renamed = _renamed(before, after, cluster)
+    upgrade.renamed = _find_renamed_runs(before, after, cluster)
     return upgrade
 
 
-def _files(result: Result, cluster: str) -> dict[str, str]:
+def _collect_cluster_texts(result: Result, cluster: str) -> dict[str, str]:
     """Return the texts of a cluster by a name that stays the same: for a run, its team and job."""
     runs = {run.path: run for run in result.runs if run.cluster == cluster}
     texts: dict[str, str] = {}
     for path, text in result.texts.items():
         run = runs.get(path)
         if run is not None:
-            texts[_label(run)] = text.replace(run.name, RUN)
+            texts[_format_team_job_label(run)] = text.replace(run.name, RUN)
         elif path.startswith(f"{cluster}/"):
             texts[path.removeprefix(f"{cluster}/")] = text
     return texts
 
 
-def _label(run: PlannedRun) -> str:
+def _format_team_job_label(run: PlannedRun) -> str:
     return f"{run.unit.job.team}/{run.unit.job.name}"
 
 
 def _compare_files(
     name: str, old: str, new: str, upgrade: Upgrade, fields: dict[tuple[str, str], _Field]
 ) -> None:
-    before, after = _objects(old), (_objects(new) if new != old else None)
+    before, after = _load_objects_by_name(old), (_load_objects_by_name(new) if new != old else None)
     if after is None:
         upgrade.same += len(before)
         return
@@ -132,20 +133,22 @@ def _compare_files(
         elif one is None or other is None:
             upgrade.added += one is None
             upgrade.removed += other is None
-            place = (ABSENT, key[2]) if one is None else (key[2], ABSENT)
-            fields.setdefault((kind, ""), _Field()).add(*_side(place), f"{name}: {key[2]}")
+            place = (ABSENT_TEXT, key[2]) if one is None else (key[2], ABSENT_TEXT)
+            fields.setdefault((kind, ""), _Field()).add(
+                *_describe_added_or_removed(place), f"{name}: {key[2]}"
+            )
         else:
             upgrade.changed += 1
-            for path, was, now in _leaves(one, other):
-                fields.setdefault((kind, dotted(path)), _Field()).add(was, now, name)
+            for path, was, now in _find_changed_leaves(one, other):
+                fields.setdefault((kind, format_path(path)), _Field()).add(was, now, name)
 
 
-def _side(place: tuple[str, str]) -> tuple[str, str]:
+def _describe_added_or_removed(place: tuple[str, str]) -> tuple[str, str]:
     """Return values without names, so that all objects that are added or removed are one difference."""
-    return ("", "added") if place[0] == ABSENT else ("removed", "")
+    return ("", "added") if place[0] == ABSENT_TEXT else ("removed", "")
 
 
-def _objects(text: str) -> dict[tuple[str, str, str], Body]:
+def _load_objects_by_name(text: str) -> dict[tuple[str, str, str], Body]:
     """Return the objects of a text by kind, namespace and name."""
     found = {}
     for body in load_objects(text):
@@ -154,20 +157,20 @@ def _objects(text: str) -> dict[tuple[str, str, str], Body]:
     return found
 
 
-def _leaves(old: Body, new: Body) -> Iterator[tuple[Path, Any, Any]]:
+def _find_changed_leaves(old: Body, new: Body) -> Iterator[tuple[FieldPath, Any, Any]]:
     """Yield each leaf that differs, in order; what one side lacks is ABSENT there."""
-    before, after = dict(walk(old)), dict(walk(new))
+    before, after = dict(walk_leaves(old)), dict(walk_leaves(new))
     for path in {**before, **after}:
-        was, now = before.get(path, ABSENT), after.get(path, ABSENT)
+        was, now = before.get(path, ABSENT_TEXT), after.get(path, ABSENT_TEXT)
         if was != now:
             yield path, was, now
 
 
-def _renamed(before: Result, after: Result, cluster: str) -> list[Renamed]:
-    old = {_label(run): run for run in before.runs if run.cluster == cluster}
+def _find_renamed_runs(before: Result, after: Result, cluster: str) -> list[Renamed]:
+    old = {_format_team_job_label(run): run for run in before.runs if run.cluster == cluster}
     found = []
-    for run in sorted(after.runs, key=_label):
-        earlier = old.get(_label(run)) if run.cluster == cluster else None
+    for run in sorted(after.runs, key=_format_team_job_label):
+        earlier = old.get(_format_team_job_label(run)) if run.cluster == cluster else None
         if earlier is not None and earlier.name != run.name:
             job = run.unit.job
             found.append(Renamed(job.team, job.name, earlier.name, run.name, not job.is_active))

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from gangplan.findings import Finding
 from gangplan.model.site import Site, Tenant
-from gangplan.resolve.job import resolve, target_clusters
-from gangplan.resolve.site import resolve_site as _resolve_site
-from gangplan.resolve.tenant import resolve_tenants as _resolve_tenants
+from gangplan.resolve.job import resolve_job, resolve_target_clusters
+from gangplan.resolve.site import resolve_site_without_sweeps as _resolve_site
+from gangplan.resolve.tenant import resolve_tenants_without_sweeps as _resolve_tenants
 from gangplan.workspace import Workspace
 
-__all__ = ["advised", "resolve", "resolve_site", "resolve_tenants", "target_clusters"]
+__all__ = ["add_advice", "resolve_job", "resolve_site", "resolve_target_clusters", "resolve_tenants"]
 
 
 def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
@@ -17,9 +17,9 @@ def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
     site = _resolve_site(workspace, cluster_name)
     if not workspace.sweeps:
         return site
-    from gangplan.resolve.sweeps import with_sweeps  # few workspaces have sweeps
+    from gangplan.resolve.sweeps import add_sweeps_to_site  # few workspaces have sweeps
 
-    return with_sweeps(site, workspace, cluster_name)
+    return add_sweeps_to_site(site, workspace, cluster_name)
 
 
 def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
@@ -27,15 +27,15 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
     tenants = _resolve_tenants(workspace, cluster_name)
     if not workspace.sweeps:
         return tenants
-    from gangplan.resolve.sweeps import with_sweep_queues  # few workspaces have sweeps
+    from gangplan.resolve.sweeps import add_sweeps_to_tenants  # few workspaces have sweeps
 
-    return with_sweep_queues(tenants, workspace, cluster_name)
+    return add_sweeps_to_tenants(tenants, workspace, cluster_name)
 
 
-def advised(findings: Sequence[Finding], workspace: Workspace, team: str) -> Sequence[Finding]:
+def add_advice(findings: Sequence[Finding], workspace: Workspace, team: str) -> Sequence[Finding]:
     """Return the findings about a team's spec, with helps that list names of the workspace."""
     if not findings:
         return findings
-    from gangplan.resolve.advice import with_names  # few specs have findings
+    from gangplan.resolve.advice import add_known_names  # few specs have findings
 
-    return with_names(findings, workspace, team)
+    return add_known_names(findings, workspace, team)

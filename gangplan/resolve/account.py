@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.model.identity import SERVICE_ACCOUNT
+from gangplan.model.identity import TRAINING_ACCOUNT
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.specs import SERVICE_ACCOUNT_UNKNOWN, TOKEN_MOUNTED
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 
 
 def resolve_account(context: JobResolution) -> tuple[str, bool]:
@@ -14,15 +14,15 @@ def resolve_account(context: JobResolution) -> tuple[str, bool]:
     Otherwise return gangplan's own account.
     """
     wanted = context.spec.spec.service_account
-    if wanted is None or wanted == SERVICE_ACCOUNT:
-        return SERVICE_ACCOUNT, False
+    if wanted is None or wanted == TRAINING_ACCOUNT:
+        return TRAINING_ACCOUNT, False
     where, offered = (
         context.where("serviceAccount"),
         context.cluster.spec.teams[context.team.name].service_accounts,
     )
     if wanted not in offered:
         known = (
-            known_or_new("service account", wanted, offered, context.cluster.document.file)
+            suggest_known_or_new("service account", wanted, offered, context.cluster.document.file)
             if offered
             else "Its owner lists them in serviceAccounts of the team."
         )
@@ -32,7 +32,7 @@ def resolve_account(context: JobResolution) -> tuple[str, bool]:
             f"cluster {context.cluster.name} lets team {context.team.name} use no service account '{wanted}'",
             known,
         )
-        return SERVICE_ACCOUNT, False
+        return TRAINING_ACCOUNT, False
     if offered[wanted].token:
         context.report(
             TOKEN_MOUNTED,

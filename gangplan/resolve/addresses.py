@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from gangplan.model.job import Egress, EnvVar
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.proxy import INTERNET, literal_address
+from gangplan.resolve.proxy import INTERNET_ENDPOINT, parse_literal_address
 from gangplan.rules.settings import ENV_UNREACHABLE
 
 # Schemes of URLs that clients connect to; s3:// and hf:// name things, not hosts.
@@ -35,12 +35,12 @@ def check_addresses(context: JobResolution, egress: Sequence[Egress], env: Itera
     network = context.spec.spec.network
     open_to = {one.name for one in egress} | set(network.egress if network else ())
     known = {one.name.upper(): one.value for one in env}
-    if INTERNET in open_to or known.keys() & set(_PROXIES):
+    if INTERNET_ENDPOINT in open_to or known.keys() & set(_PROXIES):
         return
     if any(_OFFLINE.fullmatch(f"{name}={value}") for name, value in known.items()):
         return
     for name, value in own.items():
-        url = _place(value)
+        url = _parse_external_url(value)
         if url is None or name.upper() in _PROXIES or not _is_closed(url, egress):
             continue
         may = f"reaches only {', '.join(sorted(open_to))}" if open_to else "reaches no address outside it"
@@ -48,11 +48,11 @@ def check_addresses(context: JobResolution, egress: Sequence[Egress], env: Itera
             ENV_UNREACHABLE,
             context.where("env", name),
             f"{name} leads to {url.hostname}, but the run {may}: programs that ask there wait, and give up",
-            f"Name the endpoint that leads there in network.egress; {_offered(context)}.",
+            f"Name the endpoint that leads there in network.egress; {_describe_offered_endpoints(context)}.",
         )
 
 
-def _place(value: str) -> SplitResult | None:
+def _parse_external_url(value: str) -> SplitResult | None:
     """Return the URL of another host that is known before the run, or None for anything else."""
     try:
         url = urlsplit(value.strip())
@@ -67,22 +67,22 @@ def _place(value: str) -> SplitResult | None:
 def _is_closed(url: SplitResult, egress: Sequence[Egress]) -> bool:
     if not egress:
         return True
-    literal = literal_address(url.geturl())
+    literal = parse_literal_address(url.geturl())
     if not literal:
         return False
     address = ip_network(literal)
     return not any(
-        _holds(ip_network(one.cidr, strict=False), address)
-        and not any(_holds(ip_network(part, strict=False), address) for part in one.excluding)
+        _contains_network(ip_network(one.cidr, strict=False), address)
+        and not any(_contains_network(ip_network(part, strict=False), address) for part in one.excluding)
         for one in egress
     )
 
 
-def _holds(outer: IPv4Network | IPv6Network, inner: IPv4Network | IPv6Network) -> bool:
+def _contains_network(outer: IPv4Network | IPv6Network, inner: IPv4Network | IPv6Network) -> bool:
     return outer.version == inner.version and inner.subnet_of(outer)  # type: ignore[arg-type]  # of one version
 
 
-def _offered(context: JobResolution) -> str:
+def _describe_offered_endpoints(context: JobResolution) -> str:
     names, cluster = sorted(context.cluster.spec.egress), context.cluster.name
     offers = f"offers {', '.join(names)}" if names else "offers none yet (egress in its cluster.yaml)"
     return f"cluster {cluster} {offers}"

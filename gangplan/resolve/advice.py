@@ -11,41 +11,41 @@ from dataclasses import replace
 
 from gangplan.findings import Finding
 from gangplan.rules.core import SPEC_TYPE
-from gangplan.spec.declare import known_or_new
-from gangplan.spec.phrases import is_reference, show
+from gangplan.spec.declare import suggest_known_or_new
+from gangplan.spec.phrases import is_reference, quote_value
 from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 
-def with_names(findings: Sequence[Finding], workspace: Workspace, team: str) -> list[Finding]:
+def add_known_names(findings: Sequence[Finding], workspace: Workspace, team: str) -> list[Finding]:
     """Return the findings about a team's spec, with helps that list what exists."""
-    return [_advised(one, workspace, team) for one in findings]
+    return [_add_finding_advice(one, workspace, team) for one in findings]
 
 
-def _advised(finding: Finding, workspace: Workspace, team: str) -> Finding:
+def _add_finding_advice(finding: Finding, workspace: Workspace, team: str) -> Finding:
     clusters = [one for one in workspace.clusters.values() if team in one.spec.teams]
     clue, given = finding.clue, finding.clue.given
     begin, asked = clue.gpu
     if asked:
-        models = _models(clusters)
+        models = _list_gpu_models(clusters)
         like = models_meant(asked, models)
-        return replace(finding, help=f"{begin}gpu: {{model: {_or(like)}}}.") if like else finding
+        return replace(finding, help=f"{begin}gpu: {{model: {_join_with_or(like)}}}.") if like else finding
     if not isinstance(given, str) or not given:
         return finding
     path, is_form = clue.path, clue.kind == "string_pattern_mismatch"
     if path == ("gpu",) and finding.rule == SPEC_TYPE:
-        return _gpu(finding, given, clusters)
+        return _suggest_gpu_block(finding, given, clusters)
     if path == ("gpu", "model") and is_form:
-        return _model(finding, given, clusters)
+        return _suggest_gpu_model(finding, given, clusters)
     if path[-1:] == ("image",) and is_form and is_reference(given):
-        return _image(finding, given, workspace)
+        return _suggest_catalog_images(finding, given, workspace)
     if path == ("checkpoint", "to") and is_form and given[0] == "/" and team in workspace.teams:
-        return _checkpoint(finding, given, workspace.teams[team])
+        return _suggest_checkpoint_claim(finding, given, workspace.teams[team])
     if path[:-1] == ("network", "egress") and is_form:
-        return _egress(finding, given, clusters)
+        return _suggest_egress_endpoints(finding, given, clusters)
     return finding
 
 
-def _checkpoint(finding: Finding, folder: str, team: TeamFile) -> Finding:
+def _suggest_checkpoint_claim(finding: Finding, folder: str, team: TeamFile) -> Finding:
     """Suggest the claim that the folder is in: one that all workers may write to."""
     claims = (
         name
@@ -55,7 +55,7 @@ def _checkpoint(finding: Finding, folder: str, team: TeamFile) -> Finding:
     return replace(finding, help=f"Write checkpoint: {{to: {next(claims, 'CLAIM')}, path: {folder}}}.")
 
 
-def _image(finding: Finding, written: str, workspace: Workspace) -> Finding:
+def _suggest_catalog_images(finding: Finding, written: str, workspace: Workspace) -> Finding:
     """Suggest catalog entries whose name occurs in the reference, else those that share a word with it."""
     images = workspace.catalog.images if workspace.catalog else {}
     words = [word for word in re.split(r"[^a-z0-9]+", written.lower()) if word]
@@ -64,42 +64,48 @@ def _image(finding: Finding, written: str, workspace: Workspace) -> Finding:
     ]
     new = "its owner adds another: gangplan new image NAME"
     help = (
-        f"Write image: {_or(near)}; {new}." if near else f"There are {', '.join(sorted(images)[:8])}; {new}."
+        f"Write image: {_join_with_or(near)}; {new}."
+        if near
+        else f"There are {', '.join(sorted(images)[:8])}; {new}."
     )
     return replace(finding, help=help if images else finding.help)
 
 
-def _models(clusters: Sequence[ClusterFile]) -> list[str]:
+def _list_gpu_models(clusters: Sequence[ClusterFile]) -> list[str]:
     return sorted({pool.gpu.model for one in clusters for pool in one.spec.node_pools.values() if pool.gpu})
 
 
-def _gpu(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
+def _suggest_gpu_block(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
     """Suggest the block `gpu:` with the model that was written in its place."""
-    models = _models(clusters)
+    models = _list_gpu_models(clusters)
     if not models or written in models:
         return finding
     like = models_meant(written, models)
     help = (
-        f"Write gpu: {{model: {_or(like)}}}."
+        f"Write gpu: {{model: {_join_with_or(like)}}}."
         if like
-        else known_or_new("GPU model", written, models, clusters[0].document.file)
+        else suggest_known_or_new("GPU model", written, models, clusters[0].document.file)
     )
     return replace(finding, help=help)
 
 
-def _model(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
-    models = _models(clusters)
+def _suggest_gpu_model(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
+    models = _list_gpu_models(clusters)
     if not models or written in models:
         return finding
-    message = f"gpu.model is {show(written)}, and no cluster of the team has GPUs called {show(written)}"
-    return replace(finding, message=message, help=models_like(written, models, clusters[0].document.file))
+    message = f"gpu.model is {quote_value(written)}, and no cluster of the team has GPUs called {quote_value(written)}"
+    return replace(finding, message=message, help=suggest_models(written, models, clusters[0].document.file))
 
 
-def models_like(written: str, models: Iterable[str], file: str) -> str:
+def suggest_models(written: str, models: Iterable[str], file: str) -> str:
     """Return a help with the models that the spelling may mean, else all; `file` is the cluster's."""
     there = sorted(models)
     like = models_meant(written, there)
-    return f"Write model: {_or(like)}." if like else known_or_new("GPU model", written, there, file)
+    return (
+        f"Write model: {_join_with_or(like)}."
+        if like
+        else suggest_known_or_new("GPU model", written, there, file)
+    )
 
 
 def models_meant(written: str, models: Iterable[str]) -> list[str]:
@@ -110,16 +116,16 @@ def models_meant(written: str, models: Iterable[str]) -> list[str]:
     return [] if written in like else like
 
 
-def _egress(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
+def _suggest_egress_endpoints(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
     """Suggest names of endpoints, which cluster files define, for a host."""
     offered = sorted({name for one in clusters for name in one.spec.egress})
     name = re.sub(r"[^a-z0-9]+", "-", written.lower()).strip("-")
     of = ", ".join(one.document.file for one in clusters[:2])
-    message = f"network.egress takes names of endpoints, and {show(written)} is none"
-    help = f"Write {_or(offered)}" if offered else "None is offered"
+    message = f"network.egress takes names of endpoints, and {quote_value(written)} is none"
+    help = f"Write {_join_with_or(offered)}" if offered else "None is offered"
     new = f"its owner adds {name}: [{{cidr: 10.20.0.0/16, ports: [443]}}] under egress: in {of}"
     return replace(finding, message=message, help=f"{help}; or {new}." if clusters else finding.help)
 
 
-def _or(names: Sequence[str]) -> str:
+def _join_with_or(names: Sequence[str]) -> str:
     return " or ".join(names[:4])

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gangplan.model.job import Job, Origin
-from gangplan.model.pods import After, Earlier
-from gangplan.resolve.client import client_of
+from gangplan.model.pods import AwaitedJob, RunDependencies
+from gangplan.resolve.client import resolve_client_image
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.handed_on import check_data, check_rules
-from gangplan.resolve.order import Order, Step, order_of
-from gangplan.resolve.schedule import backend_of
+from gangplan.resolve.handed_on import check_passed_on_claims, check_passed_on_regimes
+from gangplan.resolve.order import Order, OrderedJob, order_of
+from gangplan.resolve.schedule import find_schedule_backend
 from gangplan.rules.after import (
     AFTER_CYCLE,
     AFTER_ELSEWHERE,
@@ -21,7 +21,7 @@ from gangplan.rules.after import (
     AFTER_UNUSABLE,
 )
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 from gangplan.workspace import Workspace
 
 _STATES = {
@@ -36,7 +36,7 @@ def engine_of(cluster: Cluster) -> str:
         return ""
     if cluster.pipelines is not None:
         return cluster.pipelines.engine
-    return "job" if backend_of(cluster) == "cronjob" else ""
+    return "job" if find_schedule_backend(cluster) == "cronjob" else ""
 
 
 def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
@@ -50,7 +50,7 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
         help = "Remove after, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}."
         context.report(AFTER_NOT_OFFERED, context.where("after", key=True), message, help)
         return job
-    for place, message, help in _unusable(job):
+    for place, message, help in _find_waiting_obstacles(job):
         context.report(AFTER_UNUSABLE, context.where(place, key=True), message, help)
     order = order_of(workspace, context.team.name)
     cycle = order.cycle(context.spec.source.stem)
@@ -62,13 +62,13 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
     found = [
         one
         for index, name in enumerate(dict.fromkeys(context.spec.spec.after))
-        if (one := _earlier(context, order, job, engine, name, index))
+        if (one := _resolve_awaited_job(context, order, job, engine, name, index))
     ]
-    client, uid, gid = client_of(context, "after")
-    return replace(job, after=After(tuple(found), engine, client, uid, gid))
+    client, uid, gid = resolve_client_image(context, "after")
+    return replace(job, after=RunDependencies(tuple(found), engine, client, uid, gid))
 
 
-def _unusable(job: Job) -> Iterator[tuple[str, str, str]]:
+def _find_waiting_obstacles(job: Job) -> Iterator[tuple[str, str, str]]:
     """Yield why runs of this job cannot wait for others, as field, message and help."""
     if job.backend.name != "trainjob":
         message = f"what creates runs may create TrainJobs, and here runs are {job.backend.kind}s"
@@ -82,16 +82,16 @@ def _unusable(job: Job) -> Iterator[tuple[str, str, str]]:
         yield "after", message, help
 
 
-def _earlier(
+def _resolve_awaited_job(
     context: JobResolution, order: Order, job: Job, engine: str, name: str, index: int
-) -> Earlier | None:
+) -> AwaitedJob | None:
     """Return one of the runs that it waits for, or None if it cannot wait for it."""
     where = context.where("after", index)
     step = order.step(name)
     if step is None:
         others = order.files.keys() - {context.spec.source.stem}
         message = f"team {context.team.name} has no spec {name}.yaml, so nothing ever completes for this run"
-        context.report(AFTER_UNKNOWN, where, message, known_or_new("job", name, others))
+        context.report(AFTER_UNKNOWN, where, message, suggest_known_or_new("job", name, others))
         return None
     if step.spec is None:
         return None  # an error in its file is reported there
@@ -116,12 +116,12 @@ def _earlier(
             _report_elsewhere(context, step, index)
             return None
         cluster = step.clusters[0]
-    check_data(context, step, cluster, index)
-    check_rules(context, job, step, index)
-    return Earlier(step.job, step.file.file, cluster)
+    check_passed_on_claims(context, step, cluster, index)
+    check_passed_on_regimes(context, job, step, index)
+    return AwaitedJob(step.job, step.file.file, cluster)
 
 
-def _report_elsewhere(context: JobResolution, step: Step, index: int) -> None:
+def _report_elsewhere(context: JobResolution, step: OrderedJob, index: int) -> None:
     here = context.cluster.name
     message = (
         f"{step.job} runs on {' and '.join(step.clusters)}, and this run would wait on {here},"

@@ -9,10 +9,10 @@ from gangplan.model.backend import TRAINJOB
 from gangplan.model.job import Egress, Job, Origin, Posture, PulledImage, Resources
 from gangplan.model.profiles import PLAIN_TIMEOUT_S
 from gangplan.resolve.account import resolve_account
-from gangplan.resolve.cloud import own_identity
+from gangplan.resolve.cloud import resolve_run_identity
 from gangplan.resolve.compliance import Compliance
-from gangplan.resolve.config_maps import run_files
-from gangplan.resolve.containers import named
+from gangplan.resolve.config_maps import resolve_run_files
+from gangplan.resolve.containers import check_container_names
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.launcher import LauncherPod
@@ -20,11 +20,16 @@ from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.queue import resolve_queue
-from gangplan.resolve.seldom import AfterLosses, neighbours_of, roles_of, steps_of
+from gangplan.resolve.seldom import (
+    AfterLosses,
+    resolve_neighbours_if_any,
+    resolve_roles_if_any,
+    resolve_steps_if_any,
+)
 from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.spec.job import Mpi
 from gangplan.spec.namespaces import namespace_of
-from gangplan.spec.phrases import as_name
+from gangplan.spec.phrases import convert_to_name
 from gangplan.spec.words import DNS_LABEL
 
 
@@ -57,21 +62,21 @@ class JobParts(NamedTuple):
     compliance: Compliance
 
 
-def assemble(context: JobResolution, parts: JobParts) -> Job:
+def assemble_job(context: JobResolution, parts: JobParts) -> Job:
     """Assemble a job from its parts; report findings about its name, account, queue, files and other pods."""
     spec, team = context.spec.spec, context.team.spec
     if spec.retired:
         context.origins["retired"] = Origin("spec", context.where("retired"))
     platform, mpi = resolve_platform(context.cluster), spec.mpi or Mpi()
     offered = [one.name for one in platform.backends]
-    name = spec.name or _stem(context)
+    name = spec.name or _resolve_job_name(context)
     service_account, mounts_token = resolve_account(context)
-    queue, files = resolve_queue(context), run_files(context)
+    queue, files = resolve_queue(context), resolve_run_files(context)
     image, placement, shape, data = parts.image, parts.placement, parts.shape, parts.data
-    near, apart = neighbours_of(context, placement)
+    near, apart = resolve_neighbours_if_any(context, placement)
     bounds, losses, compliance = parts.bounds, parts.bounds.after_losses, parts.compliance
-    roles = roles_of(context, image, placement, shape)
-    steps = steps_of(context, image, placement, shape, data, bounds.timeout_s)
+    roles = resolve_roles_if_any(context, image, placement, shape)
+    steps = resolve_steps_if_any(context, image, placement, shape, data, bounds.timeout_s)
     return Job(
         name=name,
         team=context.team.name,
@@ -124,14 +129,14 @@ def assemble(context: JobResolution, parts: JobParts) -> Job:
         elastic=losses.elastic,
         debug=losses.debug,
         workdir=spec.workdir or "",
-        identity=own_identity(context),
+        identity=resolve_run_identity(context),
         mounts_token=mounts_token,
         roles=roles,
         steps=steps,
         near=near,
         apart=apart,
         files=files,
-        containers=named(context, shape.containers, placement.fabric.access),
+        containers=check_container_names(context, shape.containers, placement.fabric.access),
         made_of=spec.backend or (offered[0] if offered else TRAINJOB.name),
         pools=placement.alike,
         trial=context.spec.trial,
@@ -141,7 +146,7 @@ def assemble(context: JobResolution, parts: JobParts) -> Job:
     )
 
 
-def _stem(context: JobResolution) -> str:
+def _resolve_job_name(context: JobResolution) -> str:
     """Return the file's name as the job's name, and report it if it is not a DNS label."""
     stem = context.spec.source.stem
     if (
@@ -155,14 +160,14 @@ def _stem(context: JobResolution) -> str:
             SPEC_FILE_NAME,
             context.where(),
             f"file name '{stem}' is not a valid job name: use lower-case letters, digits and '-', starting with a letter",
-            _renamed(context.spec.source.file, stem),
+            _suggest_file_rename(context.spec.source.file, stem),
         )
     return stem
 
 
-def _renamed(file: str, stem: str) -> str:
+def _suggest_file_rename(file: str, stem: str) -> str:
     """Return how to rename a file whose name is not valid for a job, or else what to add."""
-    name = as_name(DNS_LABEL, stem)
+    name = convert_to_name(DNS_LABEL, stem)
     if not name:
         return "Rename the file, or add name: to the spec."
     return f"Rename it: git mv {quote(file)} {quote(file.removesuffix(f'{stem}.yaml'))}{name}.yaml; or add name: {name}."

@@ -11,8 +11,8 @@ from gangplan.model.backend import BACKENDS
 from gangplan.model.quantity import Quantity, parse_cpu, parse_memory
 from gangplan.model.site import ContainerBounds
 from gangplan.records import dataclass
-from gangplan.resolve.quota import Amounts, gpu_resources
-from gangplan.resolve.shares import CPU, MEMORY, free_per_node
+from gangplan.resolve.quota import ResourceQuantities, list_gpu_resources
+from gangplan.resolve.shares import CPU_RESOURCE, MEMORY_RESOURCE, compute_free_per_node
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Priority
 from gangplan.spec.queues import HardQuota, TeamQueue
@@ -31,9 +31,11 @@ class Backstop:
     forbidden_priorities: tuple[str, ...]
 
 
-def backstop(cluster: Cluster, team: TeamQueue, most: Amounts) -> Backstop:
+def resolve_namespace_limits(cluster: Cluster, team: TeamQueue, most: ResourceQuantities) -> Backstop:
     """Return the bounds of a team's namespace whose queue can give at most `most` of each resource."""
-    hard = {f"requests.{resource}": amount for resource, amount in _with_room(cluster, most).items()}
+    hard = {
+        f"requests.{resource}": amount for resource, amount in _add_run_creator_room(cluster, most).items()
+    }
     hard |= {f"requests.{resource}": cap for resource, cap in caps_of(cluster, team.hard_quota).items()}
     if team.hard_quota is not None:
         hard |= {storage_of(name): cap for name, cap in team.hard_quota.storage.items()}
@@ -52,9 +54,9 @@ def backstop(cluster: Cluster, team: TeamQueue, most: Amounts) -> Backstop:
         "services.nodeports": Quantity.of(0),
     }
     forbidden = tuple(
-        name for name in cluster.limits.priorities if name not in allowed_priorities(cluster, team)
+        name for name in cluster.limits.priorities if name not in list_allowed_priorities(cluster, team)
     )
-    return Backstop(tuple(sorted(hard.items())), _bounds(cluster), forbidden)
+    return Backstop(tuple(sorted(hard.items())), _compute_container_bounds(cluster), forbidden)
 
 
 def storage_of(storage_class: str) -> str:
@@ -62,44 +64,47 @@ def storage_of(storage_class: str) -> str:
     return f"{storage_class}.storageclass.storage.k8s.io/requests.storage"
 
 
-def _with_room(cluster: Cluster, most: Amounts) -> Amounts:
+def _add_run_creator_room(cluster: Cluster, most: ResourceQuantities) -> ResourceQuantities:
     """Return the most that a queue gives, plus the pods that create scheduled runs.
 
     Those must start even when the whole quota is in use.
     """
     if cluster.schedules is None or cluster.schedules.starter(cluster.gitops_only) != "cronjob":
         return most
-    from gangplan.model.schedule import CPU as POD_CPU  # few clusters have schedules
-    from gangplan.model.schedule import MEMORY as POD_MEMORY
-    from gangplan.model.schedule import TOGETHER
+    from gangplan.model.schedule import CREATOR_CPU as POD_CPU  # few clusters have schedules
+    from gangplan.model.schedule import CREATOR_MEMORY as POD_MEMORY
+    from gangplan.model.schedule import MAX_STARTS_TOGETHER
 
-    room = {CPU: parse_cpu(POD_CPU) * TOGETHER, MEMORY: parse_memory(POD_MEMORY) * TOGETHER}
+    room = {
+        CPU_RESOURCE: parse_cpu(POD_CPU) * MAX_STARTS_TOGETHER,
+        MEMORY_RESOURCE: parse_memory(POD_MEMORY) * MAX_STARTS_TOGETHER,
+    }
     return {name: amount + room[name] if name in room else amount for name, amount in most.items()}
 
 
-def caps_of(cluster: Cluster, hard: HardQuota | None) -> Amounts:
+def caps_of(cluster: Cluster, hard: HardQuota | None) -> ResourceQuantities:
     """Return the caps that a cluster file states for a team, by resource."""
-    caps: Amounts = {}
+    caps: ResourceQuantities = {}
     if hard is None:
         return caps
     if hard.gpus is not None:
-        caps |= {resource: Quantity.of(hard.gpus) for resource in gpu_resources(cluster)}
+        caps |= {resource: Quantity.of(hard.gpus) for resource in list_gpu_resources(cluster)}
     if hard.cpu is not None:
-        caps[CPU] = hard.cpu
+        caps[CPU_RESOURCE] = hard.cpu
     if hard.memory is not None:
-        caps[MEMORY] = hard.memory
+        caps[MEMORY_RESOURCE] = hard.memory
     return caps
 
 
-def allowed_priorities(cluster: Cluster, team: TeamQueue) -> tuple[Priority, ...]:
+def list_allowed_priorities(cluster: Cluster, team: TeamQueue) -> tuple[Priority, ...]:
     """Return the priorities that a team's runs may have: those stated, else all but critical."""
     if team.priorities is not None:
         return team.priorities
     return tuple(name for name in cluster.limits.priorities if name != "critical")
 
 
-def _bounds(cluster: Cluster) -> ContainerBounds:
+def _compute_container_bounds(cluster: Cluster) -> ContainerBounds:
     """Return bounds that make no container, and no default, larger than the largest node."""
-    sizes = [free_per_node(pool) for pool in cluster.node_pools.values()]
+    sizes = [compute_free_per_node(pool) for pool in cluster.node_pools.values()]
     cpu, memory = max(cpu for cpu, _ in sizes), max(memory for _, memory in sizes)
     return ContainerBounds(min(DEFAULT_CPU, cpu), min(DEFAULT_MEMORY, memory), cpu, memory)

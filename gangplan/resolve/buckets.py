@@ -9,22 +9,22 @@ and so does Blob CSI as AKS documents it: these go through a claim.
 from __future__ import annotations
 
 from gangplan.findings import Location
-from gangplan.model.identity import SERVICE_ACCOUNT
+from gangplan.model.identity import TRAINING_ACCOUNT
 from gangplan.model.job import EnvVar, InlineVolume, Mount, Origins, PulledImage, ValueOrigin
 from gangplan.model.pods import GCSFUSE
 from gangplan.model.trial import PartOrigins
-from gangplan.resolve.cloud import own_identity
+from gangplan.resolve.cloud import resolve_run_identity
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.specs import BUCKET_WITHOUT_IDENTITY
 from gangplan.spec.team import Connection
 
 
-def is_folder(connection: Connection) -> bool:
+def can_mount_as_folder(connection: Connection) -> bool:
     """Return whether a connection can be mounted as a folder without a claim."""
     return connection.mount == "gcsfuse"
 
 
-def bucket_mount(
+def resolve_bucket_mount(
     context: JobResolution,
     name: str,
     connection: Connection,
@@ -33,9 +33,9 @@ def bucket_mount(
     where: Location,
 ) -> Mount:
     """Return the mount of a Google Cloud bucket, and report a run that has no identity to open it with."""
-    identity = own_identity(context)
+    identity = resolve_run_identity(context)
     account = context.spec.spec.service_account
-    if identity is None and account not in (None, SERVICE_ACCOUNT):
+    if identity is None and account not in (None, TRAINING_ACCOUNT):
         context.report(
             BUCKET_WITHOUT_IDENTITY,
             where,
@@ -58,11 +58,11 @@ def bucket_mount(
     attributes = (("bucketName", connection.bucket), ("mountOptions", ",".join(options)))
     volume = f"bucket-{name}"[:63].rstrip("-")
     inline = InlineVolume(name, GCSFUSE, attributes)
-    origins = _mount_origins(context, name)
+    origins = _list_bucket_mount_origins(context, name)
     return Mount(volume, path, inline=inline, read_only=connection.read_only, origins=origins)
 
 
-def _mount_origins(context: JobResolution, name: str) -> PartOrigins:
+def _list_bucket_mount_origins(context: JobResolution, name: str) -> PartOrigins:
     in_data = name in context.spec.spec.data
     asked = ValueOrigin("spec", ("data", name) if in_data else ("checkpoint", "path"))
     around = (asked.aside(), ValueOrigin("spec", ("checkpoint", "to"), is_direct=False))
@@ -83,7 +83,7 @@ def _mount_origins(context: JobResolution, name: str) -> PartOrigins:
 S3_URL = "S3_URL"
 
 
-def bucket_env(name: str, connection: Connection) -> tuple[EnvVar, ...]:
+def build_bucket_env(name: str, connection: Connection) -> tuple[EnvVar, ...]:
     """Return the address and keys of a bucket as AWS tools and SDKs read them, and its URL as S3_URL."""
 
     def said(*fields: str) -> Origins:

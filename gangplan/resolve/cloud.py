@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.findings import Finding, Location
-from gangplan.model.identity import METADATA, SERVICE_ACCOUNT, CloudIdentity
+from gangplan.model.identity import METADATA_SERVERS, TRAINING_ACCOUNT, CloudIdentity
 from gangplan.model.job import Egress
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.teams import IDENTITY_UNREACHABLE, IDENTITY_UNUSED
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 from gangplan.spec.team import Team
 from gangplan.workspace import ClusterFile, TeamFile
 
@@ -36,18 +36,18 @@ def identity_of(cluster: Cluster, name: str, team: Team) -> CloudIdentity | None
     return None
 
 
-def own_identity(context: JobResolution) -> CloudIdentity | None:
+def resolve_run_identity(context: JobResolution) -> CloudIdentity | None:
     """Return the identity of a run's pods: the team's, unless the run has another service account."""
-    if context.spec.spec.service_account not in (None, SERVICE_ACCOUNT):
+    if context.spec.spec.service_account not in (None, TRAINING_ACCOUNT):
         return None
     return identity_of(context.cluster.spec, context.team.name, context.team.spec)
 
 
-def needed_endpoints(context: JobResolution) -> dict[str, Location]:
+def find_identity_endpoints(context: JobResolution) -> dict[str, Location]:
     """Return the cluster's endpoints that a run with an identity must reach, with where each is named."""
     cluster = context.cluster
     answers = cluster.spec.workload_identity
-    if answers is None or own_identity(context) is None:
+    if answers is None or resolve_run_identity(context) is None:
         return {}
     return {
         name: cluster.document.where(("workloadIdentity", "egress", index))
@@ -55,14 +55,14 @@ def needed_endpoints(context: JobResolution) -> dict[str, Location]:
     }
 
 
-def metadata_egress(identity: CloudIdentity | None) -> tuple[Egress, ...]:
+def build_metadata_egress(identity: CloudIdentity | None) -> tuple[Egress, ...]:
     """Return GKE's metadata server, an address of every node but not an endpoint in the cluster's file."""
     if identity is None or identity.provider != "gcp":
         return ()
-    return tuple(Egress(METADATA_SERVER, cidr, (), ports) for cidr, ports in METADATA)
+    return tuple(Egress(METADATA_SERVER, cidr, (), ports) for cidr, ports in METADATA_SERVERS)
 
 
-def check_cluster(cluster: ClusterFile) -> Iterator[Finding]:
+def check_cluster_identities(cluster: ClusterFile) -> Iterator[Finding]:
     """Check that pods can exchange the webhook's tokens, and that identities are of the cluster's cloud."""
     answers = cluster.spec.workload_identity
     if answers is not None:
@@ -72,7 +72,7 @@ def check_cluster(cluster: ClusterFile) -> Iterator[Finding]:
                     IDENTITY_UNREACHABLE,
                     cluster.document.where(("workloadIdentity", "egress", index)),
                     f"the cluster offers no endpoint '{name}'",
-                    known_or_new("endpoint", name, cluster.spec.egress, cluster.document.file),
+                    suggest_known_or_new("endpoint", name, cluster.spec.egress, cluster.document.file),
                 )
         if answers.provider != "gcp" and not answers.egress:
             host = {"aws": "sts.REGION.amazonaws.com", "azure": "login.microsoftonline.com"}[answers.provider]
@@ -93,7 +93,7 @@ def check_cluster(cluster: ClusterFile) -> Iterator[Finding]:
             )
 
 
-def check_team(
+def check_team_identity(
     team: TeamFile, clusters: list[ClusterFile], unread: frozenset[str] = frozenset()
 ) -> Iterator[Finding]:
     """Report an identity in a cloud that no cluster of the team has; unreadable cluster files may have it."""

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable
 from gangplan.findings import Finding
 from gangplan.model.job import Platform
 from gangplan.model.support import (
-    JOBSET,
-    KUBERNETES,
+    JOBSET_LINES,
+    KUBERNETES_LINES,
     KUBERNETES_OF_OPENSHIFT,
-    KUEUE,
+    KUEUE_LINES,
     LEAST_OPENSHIFT,
     NO_OPENSHIFT_SDN,
     NVIDIA_GPU,
-    OPENSHIFT,
-    TOOLS,
-    TRAINER,
-    kueue_for,
-    minor_key,
-    nearest_line,
-    trainer_for,
-    work_together,
+    OPENSHIFT_LINES,
+    SUPPORTED_TOOLS,
+    TRAINER_LINES,
+    can_work_together,
+    find_nearest_line,
+    list_kueue_lines,
+    list_trainer_lines,
+    parse_line_key,
 )
 from gangplan.model.version import parse_version
 from gangplan.records import dataclass
@@ -57,7 +57,7 @@ class _Asked:
     @property
     def is_openshift_old(self) -> bool:
         """Whether its Kubernetes is older than the first that gangplan knows."""
-        return bool(self.openshift) and minor_key(self.openshift) < minor_key(LEAST_OPENSHIFT)
+        return bool(self.openshift) and parse_line_key(self.openshift) < parse_line_key(LEAST_OPENSHIFT)
 
 
 def check_versions(cluster: ClusterFile, platform: Platform) -> list[Finding]:
@@ -72,23 +72,25 @@ def either(words: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _known(asked: _Asked) -> Iterable[Finding]:
+def _check_component_versions(asked: _Asked) -> Iterable[Finding]:
     """Check that each component's line is in its table."""
     platform = asked.platform
     if not asked.is_openshift_old or KUBERNETES_OF_OPENSHIFT.get(asked.openshift) != platform.kubernetes.line:
-        yield from _unknown(asked, "kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES)
+        yield from _check_version_line(
+            asked, "kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES_LINES
+        )
     if platform.has_trainer:
-        yield from _unknown(asked, "trainer", "Trainer", platform.trainer.line, TRAINER)
+        yield from _check_version_line(asked, "trainer", "Trainer", platform.trainer.line, TRAINER_LINES)
     if asked.cluster.spec.versions.jobset:
-        yield from _unknown(asked, "jobset", "JobSet", platform.jobset.line, JOBSET)
+        yield from _check_version_line(asked, "jobset", "JobSet", platform.jobset.line, JOBSET_LINES)
     if platform.kueue is not None:
-        lines = kueue_for(platform.trainer.line) or KUEUE
-        yield from _unknown(asked, "kueue", "Kueue", platform.kueue.line, KUEUE, lines)
+        lines = list_kueue_lines(platform.trainer.line) or KUEUE_LINES
+        yield from _check_version_line(asked, "kueue", "Kueue", platform.kueue.line, KUEUE_LINES, lines)
     if asked.openshift and not asked.is_openshift_old:
-        yield from _unknown(asked, "openshift", "OpenShift", asked.openshift, OPENSHIFT)
+        yield from _check_version_line(asked, "openshift", "OpenShift", asked.openshift, OPENSHIFT_LINES)
 
 
-def _unknown(
+def _check_version_line(
     asked: _Asked, key: str, name: str, line: str, known: Iterable[str], offered: Iterable[str] = ()
 ) -> Iterable[Finding]:
     if line in set(known):
@@ -101,38 +103,42 @@ def _unknown(
     )
 
 
-def _pair(asked: _Asked) -> Iterable[Finding]:
+def _check_kueue_trainer_pair(asked: _Asked) -> Iterable[Finding]:
     """Check that Trainer reads what Kueue writes into a TrainJob (kueue#11931, kueue#14722)."""
     platform = asked.platform
     trainer, kueue = platform.trainer.line, platform.kueue.line if platform.kueue else ""
-    if trainer not in TRAINER or kueue not in KUEUE or work_together(trainer, kueue):
+    if trainer not in TRAINER_LINES or kueue not in KUEUE_LINES or can_work_together(trainer, kueue):
         return
     message = (
         f"Kueue {platform.kueue} and Trainer {platform.trainer} do not work together: "
-        f"Kueue {kueue} starts a run through {KUEUE[kueue].override_field}, Trainer {trainer} reads "
-        f"{TRAINER[trainer].override_field}, so runs would be admitted and stay suspended forever"
+        f"Kueue {kueue} starts a run through {KUEUE_LINES[kueue].override_field}, Trainer {trainer} reads "
+        f"{TRAINER_LINES[trainer].override_field}, so runs would be admitted and stay suspended forever"
     )
     help = (
-        f"With Trainer {trainer} use Kueue {nearest_line(kueue, kueue_for(trainer))}; "
-        f"with Kueue {kueue} use Trainer {either(trainer_for(kueue))}."
+        f"With Trainer {trainer} use Kueue {find_nearest_line(kueue, list_kueue_lines(trainer))}; "
+        f"with Kueue {kueue} use Trainer {either(list_trainer_lines(kueue))}."
     )
     yield Finding(VERSION_PAIR, asked.cluster.document.where(("versions", "kueue")), message, help)
 
 
-def _jobset(asked: _Asked) -> Iterable[Finding]:
+def _check_jobset_version(asked: _Asked) -> Iterable[Finding]:
     """Check that JobSet is of the line that Trainer is built for, whose fields Trainer's CRD copies."""
     trainer, jobset = asked.platform.trainer.line, asked.platform.jobset.line
-    if trainer not in TRAINER or jobset not in JOBSET or jobset == TRAINER[trainer].jobset.line:
+    if (
+        trainer not in TRAINER_LINES
+        or jobset not in JOBSET_LINES
+        or jobset == TRAINER_LINES[trainer].jobset.line
+    ):
         return
     yield Finding(
         JOBSET_PAIR,
         asked.cluster.document.where(("versions", "jobset")),
-        f"Trainer {trainer} is made for JobSet {TRAINER[trainer].jobset.line}, not {jobset}",
+        f"Trainer {trainer} is made for JobSet {TRAINER_LINES[trainer].jobset.line}, not {jobset}",
         "Remove versions.jobset unless another JobSet was installed on purpose.",
     )
 
 
-def _openshift(asked: _Asked) -> Iterable[Finding]:
+def _check_openshift_version(asked: _Asked) -> Iterable[Finding]:
     """Check that OpenShift is new enough, and that its Kubernetes is the one stated."""
     line, document = asked.openshift, asked.cluster.document
     if not line:
@@ -140,17 +146,15 @@ def _openshift(asked: _Asked) -> Iterable[Finding]:
     if asked.is_openshift_old:
         inside = KUBERNETES_OF_OPENSHIFT.get(line)
         message = f"OpenShift {line} is too old" + (f": it is Kubernetes {inside}" if inside else "")
-        message += (
-            f"; gangplan needs Kubernetes {KUBERNETES[0]}, which is OpenShift {LEAST_OPENSHIFT}, or later"
-        )
-        help = f"Supported: {', '.join(OPENSHIFT)}."
+        message += f"; gangplan needs Kubernetes {KUBERNETES_LINES[0]}, which is OpenShift {LEAST_OPENSHIFT}, or later"
+        help = f"Supported: {', '.join(OPENSHIFT_LINES)}."
         yield Finding(VERSION_UNSUPPORTED, document.where(("versions", "openshift")), message, help)
         return
     stated = asked.platform.kubernetes.line
-    right = OPENSHIFT.get(line, stated)
+    right = OPENSHIFT_LINES.get(line, stated)
     if stated == right:
         return
-    other = next((name for name, kubernetes in OPENSHIFT.items() if kubernetes == stated), "")
+    other = next((name for name, kubernetes in OPENSHIFT_LINES.items() if kubernetes == stated), "")
     yield Finding(
         OPENSHIFT_KUBERNETES,
         document.where(("versions", "kubernetes")),
@@ -159,11 +163,11 @@ def _openshift(asked: _Asked) -> Iterable[Finding]:
     )
 
 
-def _network_plugin(asked: _Asked) -> Iterable[Finding]:
+def _check_network_plugin(asked: _Asked) -> Iterable[Finding]:
     if asked.cluster.spec.cni != "openshift-sdn":
         return
     where = asked.cluster.document.where(("cni",))
-    if asked.openshift and minor_key(asked.openshift) >= minor_key(NO_OPENSHIFT_SDN):
+    if asked.openshift and parse_line_key(asked.openshift) >= parse_line_key(NO_OPENSHIFT_SDN):
         message = (
             f"openshift-sdn does not exist on OpenShift {asked.openshift}: {NO_OPENSHIFT_SDN} removed it"
         )
@@ -173,7 +177,7 @@ def _network_plugin(asked: _Asked) -> Iterable[Finding]:
         yield Finding(CNI_DEPRECATED, where, message, "Move the cluster to ovn-kubernetes before upgrading.")
 
 
-def _gang(asked: _Asked) -> Iterable[Finding]:
+def _check_gang_scheduling(asked: _Asked) -> Iterable[Finding]:
     """Check that what starts the pods of a run together is installed, and fits the environment."""
     spec, document = asked.cluster.spec, asked.cluster.document
     if spec.gang == "kueue" and asked.platform.kueue is None:
@@ -198,7 +202,7 @@ def _gang(asked: _Asked) -> Iterable[Finding]:
         )
 
 
-def _gpu_operator(asked: _Asked) -> Iterable[Finding]:
+def _check_gpu_operator(asked: _Asked) -> Iterable[Finding]:
     """Check that NVIDIA's GPU operator is stated: only NVIDIA's device plugin offers nvidia.com/gpu."""
     pools = asked.cluster.spec.node_pools
     plugged = (
@@ -217,13 +221,13 @@ def _gpu_operator(asked: _Asked) -> Iterable[Finding]:
     )
 
 
-def _tools(asked: _Asked) -> Iterable[Finding]:
+def _check_tool_versions(asked: _Asked) -> Iterable[Finding]:
     versions = asked.cluster.spec.versions
     stated = {"mpiOperator": versions.mpi_operator, "argocd": versions.argocd, "flux": versions.flux}
     for key, text in stated.items():
-        tool = TOOLS[key]
+        tool = SUPPORTED_TOOLS[key]
         line = parse_version(text).line if text else tool.first
-        if minor_key(tool.first) <= minor_key(line) <= minor_key(tool.last):
+        if parse_line_key(tool.first) <= parse_line_key(line) <= parse_line_key(tool.last):
             continue
         lines = tool.first if tool.first == tool.last else f"{tool.first} to {tool.last}"
         yield Finding(
@@ -234,7 +238,7 @@ def _tools(asked: _Asked) -> Iterable[Finding]:
         )
 
 
-def _monitoring(asked: _Asked) -> Iterable[Finding]:
+def _check_openshift_monitoring(asked: _Asked) -> Iterable[Finding]:
     """Check for OpenShift's user-workload monitoring, which limits a rule to series of its own namespace.
 
     It adds the rule's namespace to every series that the rule reads (Monitoring stack for OpenShift 4.21,
@@ -254,13 +258,13 @@ def _monitoring(asked: _Asked) -> Iterable[Finding]:
 
 
 CHECKS: tuple[Callable[[_Asked], Iterable[Finding]], ...] = (
-    _known,
-    _pair,
-    _jobset,
-    _openshift,
-    _network_plugin,
-    _gang,
-    _gpu_operator,
-    _tools,
-    _monitoring,
+    _check_component_versions,
+    _check_kueue_trainer_pair,
+    _check_jobset_version,
+    _check_openshift_version,
+    _check_network_plugin,
+    _check_gang_scheduling,
+    _check_gpu_operator,
+    _check_tool_versions,
+    _check_openshift_monitoring,
 )

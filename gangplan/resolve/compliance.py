@@ -52,10 +52,12 @@ def resolve_compliance(context: JobResolution) -> Compliance:
         where = context.cluster.document.where(("teams", team.name, "compliance"))
         context.origins["compliance"] = Origin(f"cluster {context.cluster.name}", where)
     for name in sorted(asked):
-        _enforced(context, name, asked[name], f"the data falls under {name}")
+        _check_policy_pack_enforced(context, name, asked[name], f"the data falls under {name}")
     if spec.residency:
-        _enforced(context, RESIDENCY, context.where("residency"), f"the data must stay in {spec.residency}")
-    names = _datasets(context)
+        _check_policy_pack_enforced(
+            context, RESIDENCY, context.where("residency"), f"the data must stay in {spec.residency}"
+        )
+    names = _list_dataset_names(context)
     if not asked and not spec.residency:
         return Compliance(datasets=names)
     connections = team.spec.connections
@@ -63,14 +65,14 @@ def resolve_compliance(context: JobResolution) -> Compliance:
     return Compliance(tuple(sorted(asked)), spec.residency or "", names, regions)
 
 
-def _datasets(context: JobResolution) -> tuple[str, ...]:
+def _list_dataset_names(context: JobResolution) -> tuple[str, ...]:
     """Return the claims and connections that the spec names, sorted."""
     spec = context.spec.spec
     checkpoint = (spec.checkpoint.to,) if spec.checkpoint else ()
     return tuple(sorted({*spec.data, *checkpoint}))
 
 
-def _enforced(context: JobResolution, pack: str, where: Location, why: str) -> None:
+def _check_policy_pack_enforced(context: JobResolution, pack: str, where: Location, why: str) -> None:
     cluster = context.cluster
     if pack in cluster.spec.policies.packs:
         return

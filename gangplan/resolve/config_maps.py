@@ -6,47 +6,52 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gangplan.model.job import PLACEHOLDER, Mount, RunFile, ValueOrigin
+from gangplan.model.job import HASH_PLACEHOLDER, Mount, SpecFolderFile, ValueOrigin
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data_plan import named_origins
+from gangplan.resolve.data_plan import list_named_origins
 from gangplan.rules.pods import CONFIG_MAP_UNKNOWN
-from gangplan.spec.files import BESIDE, path_of
+from gangplan.spec.files import SPEC_FOLDER_PREFIX, resolve_spec_file
 
 # The volume of the files next to the spec; those of the team's ConfigMaps are called files-NAME.
 VOLUME = "files"
 
 
-def config_mounts(context: JobResolution) -> list[Mount]:
+def resolve_config_mounts(context: JobResolution) -> list[Mount]:
     """Return a mount for each entry of `files`, and report ConfigMaps that the team does not declare."""
     declared, found = context.team.spec.config_maps, list[Mount]()
     taken: set[str] = set()
     keys = keys_of(context.spec.files)
     job = context.spec.spec.name or context.spec.source.stem
     for name, path in context.spec.spec.files.items():
-        if name.startswith(BESIDE):
+        if name.startswith(SPEC_FOLDER_PREFIX):
             why = "files beside the spec are mounted one by one, for reading"
-            origins = {**named_origins(("files", name), f"file {name}", why)}
+            origins = {**list_named_origins(("files", name), f"file {name}", why)}
             origins["name"] = ValueOrigin("job", ("run_name",)), origins[""][0]
             own = Mount(VOLUME, path, config_map=map_name(job), read_only=True, file=name, key=keys[name])
             found.append(replace(own, origins=origins))
             continue
         if name not in declared:
-            _unknown(context, name)
+            _report_unknown_config_map(context, name)
         why = "ConfigMaps are mounted for reading, by their declared names"
-        origins = {**named_origins(("files", name), f"ConfigMap {name}", why)}
-        found.append(Mount(_volume(name, taken), path, config_map=name, read_only=True, origins=origins))
+        origins = {**list_named_origins(("files", name), f"ConfigMap {name}", why)}
+        found.append(
+            Mount(_choose_volume_name(name, taken), path, config_map=name, read_only=True, origins=origins)
+        )
     return found
 
 
-def run_files(context: JobResolution) -> tuple[RunFile, ...]:
+def resolve_run_files(context: JobResolution) -> tuple[SpecFolderFile, ...]:
     """Return the files in the ConfigMap of the run."""
     files, spec = context.spec.files, context.spec.source.file
-    return tuple(RunFile(key, path_of(spec, name), files[name]) for name, key in keys_of(files).items())
+    return tuple(
+        SpecFolderFile(key, resolve_spec_file(spec, name), files[name])
+        for name, key in keys_of(files).items()
+    )
 
 
 def map_name(job: str) -> str:
     """Return the name of a run's ConfigMap while the name of the run is not known yet."""
-    return f"{job}-{PLACEHOLDER}-files"
+    return f"{job}-{HASH_PLACEHOLDER}-files"
 
 
 def keys_of(names: Iterable[str]) -> dict[str, str]:
@@ -60,17 +65,17 @@ def keys_of(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _unknown(context: JobResolution, name: str) -> None:
+def _report_unknown_config_map(context: JobResolution, name: str) -> None:
     declared = context.team.spec.config_maps
     beside = f"{context.spec.source.file.rpartition('/')[0]}/{name}"
     help = context.near(name, declared, "config_maps")
     if "." in name:
-        help = f"Write {BESIDE}{name} for the file {beside}. {help}"
+        help = f"Write {SPEC_FOLDER_PREFIX}{name} for the file {beside}. {help}"
     message = f"ConfigMap '{name}' is not declared by team {context.team.name}"
     context.report(CONFIG_MAP_UNKNOWN, context.where("files", name, key=True), message, help)
 
 
-def _volume(name: str, taken: set[str]) -> str:
+def _choose_volume_name(name: str, taken: set[str]) -> str:
     """Return a volume name without dots, of at most 63 characters (Kubernetes v1.34, ValidateVolumes)."""
     base = f"files-{name}".replace(".", "-")[:60].rstrip("-")
     volume = next(one for one in (base, *(f"{base}-{n}" for n in range(2, 40))) if one not in taken)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gangplan.model.fabric import FabricAccess
-from gangplan.model.job import Origin, PodContainer, PulledImage
+from gangplan.model.job import Origin, PulledImage, SideContainer
 from gangplan.model.quantity import parse_cpu, parse_memory
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.image import pull
+from gangplan.resolve.image import resolve_catalog_image
 from gangplan.resolve.misfit import WorkerShape
-from gangplan.resolve.variables import own_env
+from gangplan.resolve.variables import resolve_env_block
 from gangplan.rules.pods import CONTAINER_NAME_TAKEN
 from gangplan.rules.specs import IMAGE_UNKNOWN
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 from gangplan.spec.pods import PodContainer as Asked
 
 # The requests of a sidecar, unless the spec states them. A setup container has the program's requests: it
@@ -29,27 +29,27 @@ def resolve_containers(context: JobResolution, image: PulledImage | None, shape:
     spec = context.spec.spec
     if not (spec.setup or spec.sidecars):
         return shape
-    found = tuple(_resolved(context, image, shape))
+    found = tuple(_resolve_side_containers(context, image, shape))
     for kind, written in (("setup", spec.setup), ("sidecars", spec.sidecars)):
         if written:
             context.origins[kind] = Origin("spec", context.where(kind))
     return replace(shape, containers=found)
 
 
-def _resolved(
+def _resolve_side_containers(
     context: JobResolution, image: PulledImage | None, shape: WorkerShape
-) -> Iterator[PodContainer]:
+) -> Iterator[SideContainer]:
     spec = context.spec.spec
     for is_sidecar, kind, asked in ((False, "setup", spec.setup), (True, "sidecars", spec.sidecars)):
         for index, one in enumerate(asked):
-            reference = _image(context, image, kind, index, one)
+            reference = _resolve_container_image(context, image, kind, index, one)
             if reference is None:
                 continue
-            yield PodContainer(
+            yield SideContainer(
                 name=one.name or f"{kind.removesuffix('s')}-{index + 1}",
                 image=reference,
                 argv=one.command or (),
-                env=tuple(own_env(context, one.env, (kind, index, "env")).values()),
+                env=tuple(resolve_env_block(context, one.env, (kind, index, "env")).values()),
                 cpu=one.cpu or (CPU if is_sidecar else shape.cpu),
                 memory=one.memory or (MEMORY if is_sidecar else shape.memory),
                 is_sidecar=is_sidecar,
@@ -58,7 +58,7 @@ def _resolved(
             )
 
 
-def _image(
+def _resolve_container_image(
     context: JobResolution, image: PulledImage | None, kind: str, index: int, one: Asked
 ) -> str | None:
     """Return the image to pull, or None if it is unknown or not allowed."""
@@ -67,15 +67,17 @@ def _image(
     where = context.where(kind, index, "image")
     entry = context.catalog.images.get(one.image)
     if entry is not None:
-        return pull(context, one.image, entry, where)
+        return resolve_catalog_image(context, one.image, entry, where)
     message = f"image '{one.image}' is not in images/catalog.yaml"
-    context.report(IMAGE_UNKNOWN, where, message, known_or_new("image", one.image, context.catalog.images))
+    context.report(
+        IMAGE_UNKNOWN, where, message, suggest_known_or_new("image", one.image, context.catalog.images)
+    )
     return None
 
 
-def named(
-    context: JobResolution, containers: tuple[PodContainer, ...], access: FabricAccess
-) -> tuple[PodContainer, ...]:
+def check_container_names(
+    context: JobResolution, containers: tuple[SideContainer, ...], access: FabricAccess
+) -> tuple[SideContainer, ...]:
     """Return the containers; report equal names in a pod (Kubernetes v1.34, validateInitContainers)."""
     taken = {PROGRAM: "the program's container"}
     taken |= {one.name: f"a container of fabric '{access.name}'" for one in access.containers}

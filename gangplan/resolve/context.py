@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from gangplan.findings import NO_CLUE, Clue, Finding, Location
+from gangplan.findings import NO_CLUE, Clue, FieldPath, Finding, Location
 from gangplan.model.job import Origin, Origins
-from gangplan.model.profiles import PROFILES
+from gangplan.model.profiles import WORKLOAD_PROFILES
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
-from gangplan.source import Document, Path
+from gangplan.source import Document
 from gangplan.spec.catalog import ImageCatalog
-from gangplan.spec.declare import known_or_new, new
-from gangplan.spec.near import close_to
-from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
+from gangplan.spec.declare import suggest_known_or_new, suggest_new
+from gangplan.spec.near import find_similar
+from gangplan.workspace import ClusterFile, Spec, TeamFile, suggest_nearest
 
 _alias = cache(to_camel)  # for names of fields, a fixed set
 
@@ -42,7 +42,7 @@ class JobResolution:
         """Return the place of a field in the spec."""
         return self.spec.document.where(path, key=key)
 
-    def origin_of(self, name: str, path: Path) -> Location:
+    def origin_of(self, name: str, path: FieldPath) -> Location:
         """Return where the value of a resolved field was written: spec, team or cluster file."""
         origin = self.origins.get(name)
         return origin.where if origin and origin.where else self.spec.document.where(path)
@@ -66,7 +66,7 @@ class JobResolution:
             rule,
             where,
             f"{what} '{name}' is not declared for team {self.team.name} or cluster {self.cluster.name}",
-            known_or_new(what, name, known, self.cluster.document.file),
+            suggest_known_or_new(what, name, known, self.cluster.document.file),
         )
 
     def near(self, name: str, known: Iterable[str], *blocks: str, key: str = "") -> str:
@@ -83,10 +83,10 @@ class JobResolution:
         if not owners:
             names, file = [*known], self.team.document.file
             what = to_camel(blocks[0]).removesuffix("s")
-            if key and (close := close_to(name, names)):
+            if key and (close := find_similar(name, names)):
                 return f"Did you mean '{close}/{key}'?"
-            return known_or_new(what, name, names, file) if names else new(what, name, file)
-        return f"Team {owners[0]} declares it, but a run can use only what its own team declares. {nearest(name, known)}"
+            return suggest_known_or_new(what, name, names, file) if names else suggest_new(what, name, file)
+        return f"Team {owners[0]} declares it, but a run can use only what its own team declares. {suggest_nearest(name, known)}"
 
     def choose(self, name: str, built_in: Any) -> Any:
         """Return the value of a field by the chain spec, profile, team, cluster, built-in; record its origin.
@@ -99,9 +99,12 @@ class JobResolution:
         if written is not None:
             return self._keep(alias, written, "spec", document.where((alias,)))
         profile = self.spec.spec.profile
-        if profile is not None and hasattr(PROFILES[profile], name):
+        if profile is not None and hasattr(WORKLOAD_PROFILES[profile], name):
             return self._keep(
-                alias, getattr(PROFILES[profile], name), f"profile {profile}", document.where(("profile",))
+                alias,
+                getattr(WORKLOAD_PROFILES[profile], name),
+                f"profile {profile}",
+                document.where(("profile",)),
             )
         for layer, source in (("team", self.team), ("cluster", self.cluster)):
             value = getattr(source.spec.defaults, name, None)

@@ -5,44 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from gangplan.kueue.units import NANO, format_of
+from gangplan.kueue.units import NANO, quantity_format_of
 from gangplan.model.manager import ManagerSettings
 from gangplan.model.quantity import Quantity
-from gangplan.model.site import Amount, FlavorQuota, Site, SiteQueue
+from gangplan.model.site import FlavorQuota, QuotaAmount, Site, SiteQueue
 
 
-def counted(site: Site) -> Site:
+def convert_site_quotas(site: Site) -> Site:
     """Return the site with the quotas to render: outputs of transformations replace their inputs."""
     manager = site.manager
     if manager.counts_as_written:
         return site
-    covered = counted_resources(site.covered, manager)
+    covered = list_counted_resources(site.covered, manager)
     return replace(
         site,
         covered=covered,
         queues=tuple(
-            replace(one, quotas=tuple(_quota(quota, covered, manager) for quota in one.quotas))
+            replace(one, quotas=tuple(_convert_flavor_quota(quota, covered, manager) for quota in one.quotas))
             for one in site.queues
         ),
-        sweeps=tuple(_sweep(one, covered, manager) for one in site.sweeps),
+        sweeps=tuple(_convert_sweep_queue(one, covered, manager) for one in site.sweeps),
         cohorts=tuple(
-            replace(one, quotas=tuple(_quota(quota, covered, manager) for quota in one.quotas))
+            replace(one, quotas=tuple(_convert_flavor_quota(quota, covered, manager) for quota in one.quotas))
             for one in site.cohorts
         ),
     )
 
 
-def _sweep(one: SiteQueue, covered: tuple[str, ...], manager: ManagerSettings) -> SiteQueue:
+def _convert_sweep_queue(one: SiteQueue, covered: tuple[str, ...], manager: ManagerSettings) -> SiteQueue:
     """Return the queue of a sweep with counted quotas; its quota of pods does not change."""
     quotas = tuple(
         replace(counts, amounts=(*counts.amounts, quota.amounts[-1]))
         for quota in one.quotas
-        for counts in [_quota(replace(quota, amounts=quota.amounts[:-1]), covered, manager)]
+        for counts in [_convert_flavor_quota(replace(quota, amounts=quota.amounts[:-1]), covered, manager)]
     )
     return replace(one, quotas=quotas, covered=(*covered, one.covered[-1]))
 
 
-def counted_resources(names: Iterable[str], manager: ManagerSettings) -> tuple[str, ...]:
+def list_counted_resources(names: Iterable[str], manager: ManagerSettings) -> tuple[str, ...]:
     """Return the resources that quotas count instead of nodes' own: kept ones, then outputs by name."""
     known = [name for name in names if not manager.is_excluded(name)]
     rules = [rule for name in known if (rule := manager.of(name)) is not None]
@@ -51,21 +51,27 @@ def counted_resources(names: Iterable[str], manager: ManagerSettings) -> tuple[s
     return (*(name for name in known if name not in gone), *outputs)
 
 
-def counted_amounts(amounts: Mapping[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
+def convert_to_counted_amounts(
+    amounts: Mapping[str, Quantity], manager: ManagerSettings
+) -> dict[str, Quantity]:
     """Convert amounts of nodes' resources to the amounts that quotas count."""
-    covered = counted_resources(amounts, manager)
+    covered = list_counted_resources(amounts, manager)
     made = dict.fromkeys(covered, 0) | {name: amounts[name].nano for name in covered if name in amounts}
     for name, amount in amounts.items():
         rule = None if manager.is_excluded(name) else manager.of(name)
         for output, factor in rule.outputs if rule else ():
             made[output] += amount.nano * factor // NANO
-    return {name: amounts.get(name) or Quantity(nano, format_of(name)) for name, nano in made.items()}
+    return {
+        name: amounts.get(name) or Quantity(nano, quantity_format_of(name)) for name, nano in made.items()
+    }
 
 
-def _quota(quota: FlavorQuota, covered: tuple[str, ...], manager: ManagerSettings) -> FlavorQuota:
-    nominal = counted_amounts({one.resource: one.nominal for one in quota.amounts}, manager)
+def _convert_flavor_quota(
+    quota: FlavorQuota, covered: tuple[str, ...], manager: ManagerSettings
+) -> FlavorQuota:
+    nominal = convert_to_counted_amounts({one.resource: one.nominal for one in quota.amounts}, manager)
     borrow, lend = (
-        counted_amounts(
+        convert_to_counted_amounts(
             {one.resource: limit for one in quota.amounts if (limit := getattr(one, field))}, manager
         )
         for field in ("borrow", "lend")
@@ -77,7 +83,7 @@ def _quota(quota: FlavorQuota, covered: tuple[str, ...], manager: ManagerSetting
     return replace(
         quota,
         amounts=tuple(
-            Amount(
+            QuotaAmount(
                 name,
                 nominal.get(name, zero),
                 borrow.get(name, zero) if has_borrow else None,

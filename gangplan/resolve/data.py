@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gangplan.findings import Location
-from gangplan.model.job import EnvVar, Mount, Origin, Origins, PulledImage, Scratch, ValueOrigin
-from gangplan.resolve.buckets import bucket_env, bucket_mount, is_folder
-from gangplan.resolve.config_maps import config_mounts
+from gangplan.model.job import EnvVar, Mount, Origin, Origins, PulledImage, ScratchSpace, ValueOrigin
+from gangplan.resolve.buckets import build_bucket_env, can_mount_as_folder, resolve_bucket_mount
+from gangplan.resolve.config_maps import resolve_config_mounts
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data_plan import DataPlan, claim_origins
+from gangplan.resolve.data_plan import DataPlan, list_claim_origins
 from gangplan.resolve.mounts import check_mounts, check_workdir
-from gangplan.resolve.scratch import scratch_env, scratch_mount
-from gangplan.resolve.secrets import check_reserved, resolve_secrets
-from gangplan.resolve.variables import plain_env
+from gangplan.resolve.scratch import resolve_scratch_env, resolve_scratch_mount
+from gangplan.resolve.secrets import check_reserved_env, resolve_secrets
+from gangplan.resolve.variables import merge_env_layers
 from gangplan.rules.core import SPEC_VALUE
 from gangplan.rules.specs import (
     CLAIM_NOT_SHARED,
@@ -28,32 +28,32 @@ from gangplan.spec.team import Claim, Connection
 
 
 def resolve_data(
-    context: JobResolution, image: PulledImage | None, workers: int, scratch: Scratch | None = None
+    context: JobResolution, image: PulledImage | None, workers: int, scratch: ScratchSpace | None = None
 ) -> DataPlan:
     """Return the mounts, environment and endpoint names of the job."""
-    plan = DataPlan(env=plain_env(context))
+    plan = DataPlan(env=merge_env_layers(context))
     for name, target in context.spec.spec.data.items():
-        _dataset(context, plan, name, target, workers, image)
-    _checkpoint(context, plan, workers, image)
+        _resolve_dataset(context, plan, name, target, workers, image)
+    _resolve_checkpoint(context, plan, workers, image)
     resolve_secrets(context, plan)
-    check_reserved(context)
-    plan.mounts.extend(config_mounts(context))
-    plan.mounts.extend(scratch_mount(context, scratch))
+    check_reserved_env(context)
+    plan.mounts.extend(resolve_config_mounts(context))
+    plan.mounts.extend(resolve_scratch_mount(context, scratch))
     if context.spec.spec.volumes:
-        from gangplan.resolve.volumes import volume_mounts  # few runs have one
+        from gangplan.resolve.volumes import resolve_volume_mounts  # few runs have one
 
-        plan.mounts.extend(volume_mounts(context))
-    plan.env |= scratch_env(context, scratch)
+        plan.mounts.extend(resolve_volume_mounts(context))
+    plan.env |= resolve_scratch_env(context, scratch)
     if context.spec.spec.model is not None:
-        from gangplan.resolve.registered import model_env  # few jobs register one
+        from gangplan.resolve.registered import build_model_env  # few jobs register one
 
-        plan.env |= model_env(context.spec.spec.model)
+        plan.env |= build_model_env(context.spec.spec.model)
     check_mounts(context, plan.mounts, image)
     check_workdir(context, image)
     return plan
 
 
-def _dataset(
+def _resolve_dataset(
     context: JobResolution,
     plan: DataPlan,
     name: str,
@@ -67,13 +67,13 @@ def _dataset(
     claim, connection = team.claims.get(name), team.connections.get(name)
     if connection is not None:
         if target == "env":
-            _s3_env(context, plan, name, connection, ValueOrigin("spec", ("data", name), is_key=True))
+            _add_s3_env(context, plan, name, connection, ValueOrigin("spec", ("data", name), is_key=True))
             return
-        if is_folder(connection):
-            _bucket(context, plan, name, connection, target, image, where)
+        if can_mount_as_folder(connection):
+            _mount_bucket_directly(context, plan, name, connection, target, image, where)
             return
         if _is_made(context, name, connection):
-            _mount_bucket(context, plan, name, connection, target, workers, asked)
+            _mount_bucket_by_claim(context, plan, name, connection, target, workers, asked)
             return
         if connection.claim is None:
             _report_folder(context, name, connection, target)
@@ -108,7 +108,7 @@ def _is_made(context: JobResolution, name: str, connection: Connection) -> bool:
     return is_bucket(connection)
 
 
-def _mount_bucket(
+def _mount_bucket_by_claim(
     context: JobResolution,
     plan: DataPlan,
     name: str,
@@ -118,9 +118,9 @@ def _mount_bucket(
     asked: ValueOrigin,
 ) -> None:
     """Mount a bucket through the claim that gangplan creates for it."""
-    from gangplan.resolve.persistent import claim_of
+    from gangplan.resolve.persistent import build_bucket_claim
 
-    _mount_claim(context, plan, name, claim_of(connection), path, workers, asked)
+    _mount_claim(context, plan, name, build_bucket_claim(connection), path, workers, asked)
 
 
 def _report_folder(context: JobResolution, name: str, connection: Connection, target: str) -> None:
@@ -139,7 +139,7 @@ def _report_folder(context: JobResolution, name: str, connection: Connection, ta
     )
 
 
-def _bucket(
+def _mount_bucket_directly(
     context: JobResolution,
     plan: DataPlan,
     name: str,
@@ -149,7 +149,7 @@ def _bucket(
     where: Location,
 ) -> None:
     """Mount a bucket that needs no claim; its driver connects to the store from inside the pod."""
-    plan.mounts.append(bucket_mount(context, name, connection, path, image, where))
+    plan.mounts.append(resolve_bucket_mount(context, name, connection, path, image, where))
     place = context.team.document.where(("connections", name, "egress"))
     plan.egress.setdefault(connection.endpoint_name, place if connection.egress else where)
 
@@ -172,7 +172,7 @@ def _mount_claim(
         context.report(
             CLAIM_NOT_SHARED,
             where,
-            f"claim '{name}' is {' and '.join(sorted(modes))}: only one {_holder(claim)} can mount it, but the run has {workers} workers",
+            f"claim '{name}' is {' and '.join(sorted(modes))}: only one {_describe_claim_holder(claim)} can mount it, but the run has {workers} workers",
             "Use a claim with ReadWriteMany"
             + (
                 "." if launcher and launcher.runs_ranks else ", or workers: 1 (the launcher does without it)."
@@ -180,10 +180,10 @@ def _mount_claim(
         )
     volume = f"claim-{name}"[:63].rstrip("-")
     mount = Mount(volume, path, claim.claim_name or name, read_only=read_only, single=not shared)
-    plan.mounts.append(replace(mount, origins=claim_origins(context, name, asked)))
+    plan.mounts.append(replace(mount, origins=list_claim_origins(context, name, asked)))
 
 
-def _holder(claim: Claim) -> str:
+def _describe_claim_holder(claim: Claim) -> str:
     """Return what can mount an unshared claim: one node or one pod.
 
     ReadWriteOnce is held by a node (the attach-detach controller), ReadWriteOncePod by a pod (the scheduler's
@@ -192,7 +192,7 @@ def _holder(claim: Claim) -> str:
     return "pod" if "ReadWriteOncePod" in claim.access_modes else "node"
 
 
-def _s3_env(
+def _add_s3_env(
     context: JobResolution, plan: DataPlan, name: str, connection: Connection, asked: ValueOrigin
 ) -> None:
     """Add the variables of a bucket.
@@ -225,7 +225,7 @@ def _s3_env(
             f"'{name}' and '{plan.connection}' have different addresses or keys, and a program's environment holds only one",
             "Use one of them in this spec, or ask for a claim that exposes the other bucket as files.",
         )
-    for one in bucket_env(name, connection):
+    for one in build_bucket_env(name, connection):
         plan.env.setdefault(one.name, replace(one, origins=(*one.origins, asked.aside())))
 
 
@@ -234,11 +234,11 @@ def _report_read_only(context: JobResolution, name: str, where: Location) -> Non
         CLAIM_READ_ONLY,
         where,
         f"checkpoints cannot be written to claim '{name}': it is read-only",
-        _writable(context.team.spec.claims, context.team.spec.connections),
+        _suggest_writable_claims(context.team.spec.claims, context.team.spec.connections),
     )
 
 
-def _checkpoint(
+def _resolve_checkpoint(
     context: JobResolution, plan: DataPlan, workers: int, image: PulledImage | None = None
 ) -> None:
     asked = context.spec.spec.checkpoint
@@ -248,16 +248,16 @@ def _checkpoint(
     where, target = context.where("checkpoint", "to"), ValueOrigin("spec", ("checkpoint", "to"))
     place: Origins = (ValueOrigin("spec", ("checkpoint", "path")),)
     connection, claim = team.connections.get(asked.to), team.claims.get(asked.to)
-    if connection is not None and is_folder(connection):
-        _bucket(context, plan, asked.to, connection, asked.path, image, where)
+    if connection is not None and can_mount_as_folder(connection):
+        _mount_bucket_directly(context, plan, asked.to, connection, asked.path, image, where)
         directory = f"{asked.path}/{job}"
     elif connection is not None and _is_made(context, asked.to, connection):
         if connection.read_only:
             _report_read_only(context, asked.to, where)
-        _mount_bucket(context, plan, asked.to, connection, asked.path, workers, target)
+        _mount_bucket_by_claim(context, plan, asked.to, connection, asked.path, workers, target)
         directory = f"{asked.path}/{job}"
     elif connection is not None:
-        _s3_env(context, plan, asked.to, connection, target)
+        _add_s3_env(context, plan, asked.to, connection, target)
         place = tuple(ValueOrigin("team", ("connections", asked.to, one)) for one in ("bucket", "prefix"))
         directory = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/") + f"/{job}"
     elif claim is not None:
@@ -284,7 +284,7 @@ def _checkpoint(
     context.origins["checkpoint"] = Origin("spec", context.where("checkpoint"))
 
 
-def _writable(claims: Mapping[str, Claim], connections: Iterable[str]) -> str:
+def _suggest_writable_claims(claims: Mapping[str, Claim], connections: Iterable[str]) -> str:
     """Return a help with the claims and connections that checkpoints can be written to."""
     names = [
         name

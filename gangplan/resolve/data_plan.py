@@ -21,13 +21,13 @@ class DataPlan:
     connection: str = ""
 
 
-def named_origins(path: tuple[str, ...], what: str, why: str) -> PartOrigins:
+def list_named_origins(path: tuple[str, ...], what: str, why: str) -> PartOrigins:
     """Return the origins of a mount by a declared name, which is the key of the spec's entry for the path."""
     asked = ValueOrigin("spec", path, what, is_direct=False, is_key=True)
     return {"mountPath": (ValueOrigin("spec", path),), "": (asked, ValueOrigin("", because=why))}
 
 
-def claim_origins(context: JobResolution, claim: str, asked: ValueOrigin) -> PartOrigins:
+def list_claim_origins(context: JobResolution, claim: str, asked: ValueOrigin) -> PartOrigins:
     """Return the origins of a claim's mount, or of a bucket's through the claim that gangplan creates."""
     team, around = context.team.spec, list[ValueOrigin]()
     is_made = claim in context.cluster.spec.teams[context.team.name].persistent_volumes

@@ -1,6 +1,6 @@
 """Runs whose pods are kept after a failure: where that is allowed, and what a given day means for it.
 
-Resolving does not depend on the day: a note has the last day, and `as_of` judges it on a given day, as
+Resolving does not depend on the day: a note has the last day, and `judge_debug_note` judges it on a given day, as
 waivers are.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gangplan.findings import Finding
-from gangplan.model.pods import Debug
+from gangplan.model.pods import DebugHold
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.debug import DEBUG_IN_PROD, DEBUG_KEPT, DEBUG_OVER, DEBUG_TOO_LONG, DEBUG_UNUSABLE
 
@@ -19,12 +19,12 @@ from gangplan.rules.debug import DEBUG_IN_PROD, DEBUG_KEPT, DEBUG_OVER, DEBUG_TO
 LONGEST = datetime.timedelta(days=14)
 
 
-def resolve_debug(context: JobResolution, retries: int) -> Debug | None:
+def resolve_debug(context: JobResolution, retries: int) -> DebugHold | None:
     """Return the spec's debug setting, and report where it cannot be used; None if the spec has none."""
     asked = context.spec.spec.debug
     if asked is None:
         return None
-    wrong = list(_problems(context, retries))
+    wrong = list(_find_debug_problems(context, retries))
     for message, help in wrong:
         context.report(DEBUG_UNUSABLE, context.where("debug"), message, help)
     if context.cluster.spec.environment == "prod":
@@ -42,10 +42,10 @@ def resolve_debug(context: JobResolution, retries: int) -> Debug | None:
             "Remove debug once the cause is known; state: stopped ends a run that is kept.",
             until=asked.until,
         )
-    return Debug(asked.until, _end_s(asked.until))
+    return DebugHold(asked.until, _end_s(asked.until))
 
 
-def _problems(context: JobResolution, retries: int) -> Iterator[tuple[str, str]]:
+def _find_debug_problems(context: JobResolution, retries: int) -> Iterator[tuple[str, str]]:
     if retries:
         message = f"retries is {retries}: a run that is tried again deletes the pods of the try that failed"
         yield message, "Write retries: 0, or remove debug."
@@ -59,7 +59,7 @@ def _end_s(until: str) -> int:
     return int(datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC).timestamp())
 
 
-def as_of(finding: Finding, today: datetime.date) -> Finding:
+def judge_debug_note(finding: Finding, today: datetime.date) -> Finding:
     """Return the note about kept pods as it applies on a day: over, too long, or still a note."""
     if finding.rule != DEBUG_KEPT or not finding.clue.until:
         return finding

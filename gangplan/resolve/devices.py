@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gangplan.model.job import Origin
-from gangplan.model.quantity import Quantity, parse
+from gangplan.model.quantity import Quantity, parse_quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.devices import DEVICE_HAS_FIELD, HUGE_PAGES_UNEVEN
-from gangplan.spec.nodes import by_resource
+from gangplan.spec.nodes import key_by_resource
 
 
-def resolve_others(context: JobResolution) -> tuple[tuple[str, Quantity], ...]:
+def resolve_other_devices(context: JobResolution) -> tuple[tuple[str, Quantity], ...]:
     """Return what a worker requests by resource, in bytes and pieces. Placement checks that a node has it."""
     spec = context.spec.spec
     for field, value in (("disk", spec.disk), ("hugePages", spec.huge_pages), ("devices", spec.devices)):
@@ -17,7 +17,7 @@ def resolve_others(context: JobResolution) -> tuple[tuple[str, Quantity], ...]:
             context.origins[field] = Origin("spec", context.where(field))
     _check_pages(context)
     devices = {name: count for name, count in spec.devices.items() if _is_other(context, name, count)}
-    return tuple(by_resource(spec.disk, spec.huge_pages, devices).items())
+    return tuple(key_by_resource(spec.disk, spec.huge_pages, devices).items())
 
 
 def _check_pages(context: JobResolution) -> None:
@@ -26,7 +26,7 @@ def _check_pages(context: JobResolution) -> None:
     The API server refuses a part of a page (validateResourceRequirements, Kubernetes v1.34).
     """
     for size, amount in context.spec.spec.huge_pages.items():
-        page = parse(size)
+        page = parse_quantity(size)
         if amount.nano % page.nano:
             above = Quantity(-(-amount.nano // page.nano) * page.nano, page.format)
             context.report(

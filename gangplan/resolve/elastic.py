@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.model.frameworks import ELASTIC
-from gangplan.model.job import Elastic, Origin, PulledImage
+from gangplan.model.frameworks import ELASTIC_VARIABLES
+from gangplan.model.job import ElasticLimits, Origin, PulledImage
 from gangplan.model.version import parse_version
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.losses import where_to
+from gangplan.resolve.losses import suggest_checkpoint_target
 from gangplan.rules.elastic import ELASTIC_CHECKPOINT, ELASTIC_UNUSABLE
 from gangplan.rules.specs import ENV_RESERVED
 from gangplan.spec.job import Elastic as Asked
@@ -22,20 +22,20 @@ from gangplan.spec.job import Elastic as Asked
 SINCE = (1, 31)
 
 
-def most_workers(context: JobResolution, asked: Asked) -> int:
+def resolve_elastic_workers(context: JobResolution, asked: Asked) -> int:
     """Return the largest number of workers of the run."""
     context.origins["workers"] = Origin("spec", context.where("elastic", "max"))
     return asked.max
 
 
-def resolve_elastic(context: JobResolution, image: PulledImage | None) -> Elastic | None:
+def resolve_elastic(context: JobResolution, image: PulledImage | None) -> ElasticLimits | None:
     """Return the spec's elastic setting, and report where it cannot be used."""
     asked, spec = context.spec.spec.elastic, context.spec.spec
     if asked is None:
         return None
-    for place, message, help in _problems(context, image):
+    for place, message, help in _find_elastic_problems(context, image):
         context.report(ELASTIC_UNUSABLE, context.where(*place), message, help)
-    for name in ELASTIC:
+    for name in ELASTIC_VARIABLES:
         for block in (("env",), ("secrets", "env")):
             if name in (spec.env if block == ("env",) else spec.secrets.env):
                 where = context.where(*block, name, key=True)
@@ -46,12 +46,12 @@ def resolve_elastic(context: JobResolution, image: PulledImage | None) -> Elasti
             ELASTIC_CHECKPOINT,
             context.where("elastic"),
             "whenever a worker goes or comes back, all ranks start again, and without a checkpoint from the beginning",
-            f"Add checkpoint: {{to: {where_to(context)}}}, and load CHECKPOINT_DIR when the program starts.",
+            f"Add checkpoint: {{to: {suggest_checkpoint_target(context)}}}, and load CHECKPOINT_DIR when the program starts.",
         )
-    return Elastic(asked.min, asked.max, asked.restarts)
+    return ElasticLimits(asked.min, asked.max, asked.restarts)
 
 
-def _problems(
+def _find_elastic_problems(
     context: JobResolution, image: PulledImage | None
 ) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     spec, cluster = context.spec.spec, context.cluster

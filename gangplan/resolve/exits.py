@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from gangplan.model.exits import LAUNCH_EXITS, PREFLIGHT_EXITS
-from gangplan.model.job import ExitCodes, PulledImage
+from gangplan.model.job import PulledImage, RetryExitCodes
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.model import WARNING
 from gangplan.rules.pods import EXIT_CODES_CLASH, EXIT_CODES_LOST, EXIT_CODES_UNUSED
 
 
-def resolve_exit_codes(context: JobResolution, image: PulledImage | None, retries: int) -> ExitCodes:
+def resolve_exit_codes(context: JobResolution, image: PulledImage | None, retries: int) -> RetryExitCodes:
     """Return the spec's exit codes, sorted; both empty if it has none."""
     asked = context.spec.spec.exit_codes
     if asked is None:
-        return ExitCodes()
+        return RetryExitCodes()
     looks = PREFLIGHT_EXITS.values() if context.spec.spec.preflight else ()
     own = {one.code: one.meaning for one in (*LAUNCH_EXITS.values(), *looks)}
     for field, codes in (("retry", asked.retry), ("fail", asked.fail)):
@@ -40,4 +40,4 @@ def resolve_exit_codes(context: JobResolution, image: PulledImage | None, retrie
         message = "Intel MPI's mpirun may end with 255 instead of the program's exit code, once it has to kill other ranks"
         help = "Let the program end on all ranks at once, or name what holds with 255, too."
         context.report(EXIT_CODES_LOST, context.where("exitCodes"), message, help, WARNING)
-    return ExitCodes(tuple(sorted({*asked.retry})), tuple(sorted({*asked.fail})))
+    return RetryExitCodes(tuple(sorted({*asked.retry})), tuple(sorted({*asked.fail})))

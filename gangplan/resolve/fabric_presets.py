@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from gangplan.records import dataclass
-from gangplan.spec.fabrics import Fabric, laid_over
+from gangplan.spec.fabrics import Fabric, merge_models
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ _GIB_LIBRARIES = "/usr/local/nvidia/lib64"
 _GPUS = tuple(f"/dev/nvidia{number}" for number in range(8))
 
 
-def _devices(*paths: str) -> str:
+def _format_gke_devices(*paths: str) -> str:
     """Return an annotation for GKE's device injector (container-engine-accelerators, nri_device_injector)."""
     return "".join(f"- path: {path}\n" for path in paths)
 
 
-def _interfaces(first: int, *networks: str) -> str:
+def _format_gke_interfaces(first: int, *networks: str) -> str:
     """Return the interfaces of a pod with several networks (GKE, multi-network support for pods)."""
     names = {"eth0": "default", **{f"eth{first + at}": network for at, network in enumerate(networks)}}
     parts = (f'{{"interfaceName":"{name}","network":"{network}"}}' for name, network in names.items())
@@ -45,7 +45,7 @@ _TCPXO_DAEMON = (
     " --num_hops=2 --num_nics=8 --uid= --alsologtostderr"
 )
 
-PRESETS: Mapping[str, FabricPreset] = {
+FABRIC_PRESETS: Mapping[str, FabricPreset] = {
     "aws-efa": FabricPreset(
         "AWS Elastic Fabric Adapter, by the EFA device plugin",
         "aws-samples/awsome-distributed-training micro-benchmarks/nccl-tests/kubernetes/nccl-tests.yaml",
@@ -111,7 +111,9 @@ PRESETS: Mapping[str, FabricPreset] = {
             "env": {"LD_LIBRARY_PATH": _GIB_LIBRARIES},
             "annotations": {
                 "networking.gke.io/default-interface": "eth0",
-                "networking.gke.io/interfaces": _interfaces(2, *(f"rdma-{rail}" for rail in range(8))),
+                "networking.gke.io/interfaces": _format_gke_interfaces(
+                    2, *(f"rdma-{rail}" for rail in range(8))
+                ),
             },
         },
     ),
@@ -147,9 +149,11 @@ PRESETS: Mapping[str, FabricPreset] = {
                 "NCCL_SOCKET_NTHREADS": "1",
             },
             "annotations": {
-                "devices.gke.io/container.tcpx-daemon": _devices(*_GPUS, "/dev/nvidiactl", "/dev/nvidia-uvm"),
+                "devices.gke.io/container.tcpx-daemon": _format_gke_devices(
+                    *_GPUS, "/dev/nvidiactl", "/dev/nvidia-uvm"
+                ),
                 "networking.gke.io/default-interface": "eth0",
-                "networking.gke.io/interfaces": _interfaces(1, "vpc1", "vpc2", "vpc3", "vpc4"),
+                "networking.gke.io/interfaces": _format_gke_interfaces(1, "vpc1", "vpc2", "vpc3", "vpc4"),
             },
             "sidecars": {
                 "tcpx-daemon": {
@@ -195,11 +199,13 @@ PRESETS: Mapping[str, FabricPreset] = {
                 "NCCL_SOCKET_IFNAME": "eth0",
             },
             "annotations": {
-                "devices.gke.io/container.tcpxo-daemon": _devices(
+                "devices.gke.io/container.tcpxo-daemon": _format_gke_devices(
                     *_GPUS, "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/dmabuf_import_helper"
                 ),
                 "networking.gke.io/default-interface": "eth0",
-                "networking.gke.io/interfaces": _interfaces(1, *(f"vpc{rail}" for rail in range(1, 9))),
+                "networking.gke.io/interfaces": _format_gke_interfaces(
+                    1, *(f"vpc{rail}" for rail in range(1, 9))
+                ),
             },
             "sidecars": {
                 "tcpxo-daemon": {
@@ -225,13 +231,13 @@ PRESETS: Mapping[str, FabricPreset] = {
 }
 
 
-def whole(stated: Fabric) -> Fabric:
+def complete_fabric(stated: Fabric) -> Fabric:
     """Return a fabric completed with the values of its preset; its own values take precedence."""
     if stated.preset is None:
         return stated
-    return laid_over(_of_preset(stated.preset), stated)
+    return merge_models(_load_fabric_preset(stated.preset), stated)
 
 
 @cache
-def _of_preset(name: str) -> Fabric:
-    return Fabric.model_validate(PRESETS[name].values)
+def _load_fabric_preset(name: str) -> Fabric:
+    return Fabric.model_validate(FABRIC_PRESETS[name].values)

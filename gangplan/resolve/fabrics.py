@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gangplan.model.amounts import say
+from gangplan.model.amounts import format_with_unit
 from gangplan.model.fabric import (
-    LEVELS,
     NO_ACCESS,
+    SECURITY_LEVELS,
     FabricAccess,
-    FabricContainer,
     FabricMount,
+    FabricSideContainer,
     FabricVolume,
     GivenByFabrics,
 )
 from gangplan.model.job import EnvVar, ValueOrigin
 from gangplan.model.quantity import Quantity, parse_cpu, parse_memory
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.fabric_presets import whole
-from gangplan.resolve.image import is_trusted, mirrored
+from gangplan.resolve.fabric_presets import complete_fabric
+from gangplan.resolve.image import apply_mirrors, is_trusted
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.rules.fabrics import CAPABILITY_IDLE, FABRIC_NODE_SHARED, FABRIC_SCC, HOST_ACCESS_REFUSED
 from gangplan.rules.specs import POOL_NO_FIT, REGISTRY_UNTRUSTED
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.fabrics import Fabric
 from gangplan.spec.fabrics import FabricContainer as ContainerSpec
-from gangplan.spec.nodes import NodePool, by_resource
+from gangplan.spec.nodes import NodePool, key_by_resource
 
 # The prefix of names of volumes, so that none is the name of a claim or secret.
 PREFIX = "fabric-"
@@ -33,12 +33,12 @@ PREFIX = "fabric-"
 CPU, MEMORY = parse_cpu("500m"), parse_memory("512Mi")
 
 
-def access_of(cluster: Cluster, pool: NodePool) -> FabricAccess:
+def resolve_fabric_access(cluster: Cluster, pool: NodePool) -> FabricAccess:
     """Return what workers with RDMA get on a pool; nothing if it names no fabric or an unknown one."""
     stated = cluster.fabrics.get(pool.fabric) if pool.fabric else None
     if stated is None or pool.fabric is None:
         return NO_ACCESS
-    fabric = whole(stated)
+    fabric = complete_fabric(stated)
     volumes = {
         name: FabricVolume(f"{PREFIX}{name}", folder.path, folder.type or "")
         for name, folder in sorted(fabric.host_paths.items())
@@ -56,18 +56,24 @@ def access_of(cluster: Cluster, pool: NodePool) -> FabricAccess:
         env=tuple(sorted(fabric.env.items())),
         annotations=tuple(sorted(fabric.annotations.items())),
         volumes=tuple(volumes.values()),
-        mounts=tuple(_mounts(fabric, seen)),
+        mounts=tuple(_list_fabric_mounts(fabric, seen)),
         containers=(
-            *(_container(cluster, fabric, name, one, False) for name, one in fabric.setup.items()),
-            *(_container(cluster, fabric, name, one, True) for name, one in fabric.sidecars.items()),
+            *(
+                _build_fabric_container(cluster, fabric, name, one, False)
+                for name, one in fabric.setup.items()
+            ),
+            *(
+                _build_fabric_container(cluster, fabric, name, one, True)
+                for name, one in fabric.sidecars.items()
+            ),
         ),
         scc=fabric.scc or "",
     )
 
 
-def given_by(cluster: Cluster) -> GivenByFabrics:
+def collect_given_by_fabrics(cluster: Cluster) -> GivenByFabrics:
     """Return what the fabrics of all node pools give, without duplicates."""
-    every = [access_of(cluster, pool) for pool in cluster.node_pools.values()]
+    every = [resolve_fabric_access(cluster, pool) for pool in cluster.node_pools.values()]
     open_volumes = {
         (access.name, mount.volume)
         for access in every
@@ -83,7 +89,7 @@ def given_by(cluster: Cluster) -> GivenByFabrics:
     )
 
 
-def _mounts(fabric: Fabric, places: Mapping[str, str]) -> Iterator[FabricMount]:
+def _list_fabric_mounts(fabric: Fabric, places: Mapping[str, str]) -> Iterator[FabricMount]:
     """Yield mounts of the fabric's volumes, sorted by name; checks report volumes that do not exist."""
     for name, path in sorted(places.items()):
         folder = fabric.host_paths.get(name)
@@ -91,16 +97,16 @@ def _mounts(fabric: Fabric, places: Mapping[str, str]) -> Iterator[FabricMount]:
             yield FabricMount(f"{PREFIX}{name}", path, bool(folder and folder.read_only))
 
 
-def _container(
+def _build_fabric_container(
     cluster: Cluster, fabric: Fabric, name: str, stated: ContainerSpec, is_sidecar: bool
-) -> FabricContainer:
+) -> FabricSideContainer:
     repository, at, digest = (stated.image or "").partition("@")
-    return FabricContainer(
+    return FabricSideContainer(
         name=name,
-        image=f"{mirrored(repository, cluster)}{at}{digest}",
+        image=f"{apply_mirrors(repository, cluster)}{at}{digest}",
         command=stated.command,
         env=tuple(sorted(stated.env.items())),
-        mounts=tuple(_mounts(fabric, stated.mounts)),
+        mounts=tuple(_list_fabric_mounts(fabric, stated.mounts)),
         capabilities=tuple(dict.fromkeys(stated.capabilities)),
         is_root=stated.root,
         is_privileged=stated.privileged,
@@ -110,7 +116,7 @@ def _container(
     )
 
 
-def check_access(
+def check_fabric_access(
     context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape, uid: int
 ) -> None:
     """Check a run that uses a fabric: its namespace's Pod Security level, other pods on the node, images.
@@ -119,11 +125,11 @@ def check_access(
     """
     if not access.name:
         return
-    _level(context, access)
-    _alone(context, access, pool, shape)
-    _room(context, access, pool, shape)
-    _scc(context, access)
-    _idle(context, access, uid)
+    _check_pod_security_level(context, access)
+    _check_worker_alone_on_node(context, access, pool, shape)
+    _check_room_for_sidecars(context, access, pool, shape)
+    _check_openshift_scc(context, access)
+    _check_idle_capabilities(context, access, uid)
     registries = context.cluster.spec.registries
     for one in access.containers:
         if not is_trusted(one.image, registries):
@@ -136,10 +142,14 @@ def check_access(
             )
 
 
-def _level(context: JobResolution, access: FabricAccess) -> None:
+def _check_pod_security_level(context: JobResolution, access: FabricAccess) -> None:
     stated = context.cluster.spec.teams[context.team.name].pod_security
-    level = stated.level if stated else LEVELS[0]
-    refused = [what for what, least in access.needs.items() if LEVELS.index(least) > LEVELS.index(level)]
+    level = stated.level if stated else SECURITY_LEVELS[0]
+    refused = [
+        what
+        for what, least in access.needs.items()
+        if SECURITY_LEVELS.index(least) > SECURITY_LEVELS.index(level)
+    ]
     if not refused:
         return
     file, team = context.cluster.document.file, context.team.name
@@ -147,7 +157,7 @@ def _level(context: JobResolution, access: FabricAccess) -> None:
     context.report(
         HOST_ACCESS_REFUSED,
         context.where("network", "rdma"),
-        f"fabric '{access.name}' of cluster {context.cluster.name} gives workers {_listed(refused)}, which the"
+        f"fabric '{access.name}' of cluster {context.cluster.name} gives workers {_join_with_and(refused)}, which the"
         f" namespace of team {team} refuses (Pod Security level {level})",
         f"Ask the platform for podSecurity: {{level: {access.level}, reason: ..., until: ...}} at teams.{team} in"
         f' {file}, or write rdma: "off" where TCP is enough.'
@@ -155,17 +165,19 @@ def _level(context: JobResolution, access: FabricAccess) -> None:
     )
 
 
-def _listed(names: list[str]) -> str:
+def _join_with_and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _alone(context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape) -> None:
+def _check_worker_alone_on_node(
+    context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape
+) -> None:
     """Check that a worker has its node to itself if the fabric needs that.
 
     Workers in the node's network share its ports, and a daemon that serves all cards is one per node.
     """
     stated = context.cluster.spec.fabrics[access.name]
-    fabric = whole(stated)
+    fabric = complete_fabric(stated)
     if not (fabric.host_network or fabric.whole_node):
         return
     all_gpus = pool.gpu.count if pool.gpu else 0
@@ -186,7 +198,9 @@ def _alone(context: JobResolution, access: FabricAccess, pool: NodePool, shape: 
     )
 
 
-def _room(context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape) -> None:
+def _check_room_for_sidecars(
+    context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape
+) -> None:
     """Check that a worker fits on its node together with the sidecars of the fabric."""
     beside = [one for one in access.containers if one.is_sidecar]
     for field, asked, has, added in (
@@ -198,13 +212,13 @@ def _room(context: JobResolution, access: FabricAccess, pool: NodePool, shape: W
             context.report(
                 POOL_NO_FIT,
                 context.origin_of(field, (field,)),
-                f"beside the containers of fabric '{access.name}', which take {say(field, taken)}, a worker with"
-                f" {say(field, asked)} does not fit on a node with {say(field, has)}",
+                f"beside the containers of fabric '{access.name}', which take {format_with_unit(field, taken)}, a worker with"
+                f" {format_with_unit(field, asked)} does not fit on a node with {format_with_unit(field, has)}",
                 f"Write {field}: {(has - taken).canonical()} or less.",
             )
 
 
-def _scc(context: JobResolution, access: FabricAccess) -> None:
+def _check_openshift_scc(context: JobResolution, access: FabricAccess) -> None:
     """Check that the fabric names SecurityContextConstraints that admit its pods on OpenShift.
 
     OpenShift admits pods by them, and nonroot-v2 allows no access to the node.
@@ -213,13 +227,13 @@ def _scc(context: JobResolution, access: FabricAccess) -> None:
         context.report(
             FABRIC_SCC,
             context.where("network", "rdma"),
-            f"fabric '{access.name}' gives workers {_listed(list(access.needs))}, and names no"
+            f"fabric '{access.name}' gives workers {_join_with_and(list(access.needs))}, and names no"
             f" SecurityContextConstraints that admit this on OpenShift cluster {context.cluster.name}",
             f"Ask the owner of {context.cluster.document.file} for scc at fabrics.{access.name}.",
         )
 
 
-def _idle(context: JobResolution, access: FabricAccess, uid: int) -> None:
+def _check_idle_capabilities(context: JobResolution, access: FabricAccess, uid: int) -> None:
     """Report capabilities that have no effect: programs of non-root users do not get them.
 
     Kubernetes has no ambient capabilities (KEP-2763).
@@ -228,14 +242,14 @@ def _idle(context: JobResolution, access: FabricAccess, uid: int) -> None:
         context.report(
             CAPABILITY_IDLE,
             context.where("network", "rdma"),
-            f"{_listed(list(access.capabilities))} of fabric '{access.name}' does not reach the program, which runs"
+            f"{_join_with_and(list(access.capabilities))} of fabric '{access.name}' does not reach the program, which runs"
             f" as user {uid}",
             "Raise the memlock limit on the nodes (LimitMEMLOCK=infinity for containerd) and write memlock:"
             f" unlimited at fabrics.{access.name} in {context.cluster.document.file}.",
         )
 
 
-def add_env(env: dict[str, EnvVar], access: FabricAccess) -> None:
+def add_fabric_env(env: dict[str, EnvVar], access: FabricAccess) -> None:
     """Add the fabric's variables, which all others override."""
     for name, value in access.env:
         why = f"env in the spec would win over {name} of the fabric"
@@ -244,7 +258,7 @@ def add_env(env: dict[str, EnvVar], access: FabricAccess) -> None:
         env.setdefault(name, EnvVar(name, value, origins=origins))
 
 
-def with_pages(
+def add_fabric_huge_pages(
     others: tuple[tuple[str, Quantity], ...], cluster: Cluster, pool: NodePool
 ) -> tuple[tuple[str, Quantity], ...]:
     """Return a worker's requests with the fabric's huge pages, if the pool has them and the spec none."""
@@ -252,13 +266,15 @@ def with_pages(
     if stated is None:
         return others
     asked = dict(others)
-    pages = {size: amount for size, amount in whole(stated).huge_pages.items() if size in pool.huge_pages}
-    added = {name: amount for name, amount in by_resource(None, pages, {}).items() if name not in asked}
+    pages = {
+        size: amount for size, amount in complete_fabric(stated).huge_pages.items() if size in pool.huge_pages
+    }
+    added = {name: amount for name, amount in key_by_resource(None, pages, {}).items() if name not in asked}
     if not added:
         return others
-    return tuple(sorted((asked | added).items(), key=lambda one: _order(one[0])))
+    return tuple(sorted((asked | added).items(), key=lambda one: _build_resource_sort_key(one[0])))
 
 
-def _order(resource: str) -> tuple[bool, bool, str]:
-    """Return the sort key for the order of `by_resource`: disk, huge pages, devices."""
+def _build_resource_sort_key(resource: str) -> tuple[bool, bool, str]:
+    """Return the sort key for the order of `key_by_resource`: disk, huge pages, devices."""
     return resource != "ephemeral-storage", not resource.startswith("hugepages-"), resource

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import get_args
 
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
 from gangplan.model.fabric import GivenByFabrics
 from gangplan.model.job import Platform
-from gangplan.resolve.backstop import allowed_priorities
-from gangplan.resolve.image import reference
+from gangplan.resolve.backstop import list_allowed_priorities
+from gangplan.resolve.image import resolve_image_reference
 from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.proxy import proxy_egress
-from gangplan.resolve.scans import scan_results
+from gangplan.resolve.proxy import build_proxy_egress
+from gangplan.resolve.scans import read_scan_results
 from gangplan.spec.catalog import Image
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Regime
@@ -25,7 +25,7 @@ from gangplan.spec.team import Claim
 from gangplan.workspace import TeamFile, Workspace
 
 # Where the cluster's file states a fact; facts of other files are missing here.
-STATED: dict[str, tuple[str, ...]] = {
+STATED_FACTS: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("region", "location", "environment", "fips", "certifications")},
     **{name: (name,) for name in ("networkEncrypted", "registries")},
     "auditDays": ("retention", "audit"),
@@ -38,83 +38,88 @@ STATED: dict[str, tuple[str, ...]] = {
 }
 REGIMES: tuple[str, ...] = get_args(Regime)
 # Regimes whose packs use the policy storage-encrypted.
-ENCRYPTING = frozenset({"hipaa", "gdpr", "fedramp", "pci-dss"})
+ENCRYPTING_REGIMES = frozenset({"hipaa", "gdpr", "fedramp", "pci-dss"})
 # Access modes with which many nodes can mount a claim.
 SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
-def facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
+def list_cluster_facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
     """Return every fact of a cluster by the name that pack.yaml files use (`{fact: NAME}`)."""
     cluster = workspace.clusters[cluster_name]
     spec, platform = cluster.spec, resolve_platform(cluster)
     teams = {name: workspace.teams[name] for name in sorted(spec.teams) if name in workspace.teams}
-    granted = list(_granted(workspace, cluster_name, teams))
+    granted = list(_find_cluster_waivers(workspace, cluster_name, teams))
     return {
         "cluster": cluster_name,
-        "deadlineKind": _deadline_kind(platform),
-        **_stated(spec),
-        **_storage(spec, teams),
-        **_images(workspace, cluster_name),
-        **_priorities(spec, teams),
-        "scans": ",".join(f"{one.digest}={one.critical}/{one.high}" for one in scan_results(workspace.root)),
-        "waivers": _list(one for _, one in granted),
-        "waiverEnds": _list(f"{day}={one}" for day, one in granted),
+        "deadlineKind": _find_deadline_kind(platform),
+        **_list_stated_facts(spec),
+        **_list_storage_facts(spec, teams),
+        **_list_image_facts(workspace, cluster_name),
+        **_list_priority_facts(spec, teams),
+        "scans": ",".join(
+            f"{one.digest}={one.critical}/{one.high}" for one in read_scan_results(workspace.root)
+        ),
+        "waivers": _join_sorted_values(one for _, one in granted),
+        "waiverEnds": _join_sorted_values(f"{day}={one}" for day, one in granted),
     }
 
 
-def _stated(spec: Cluster) -> dict[str, str]:
+def _list_stated_facts(spec: Cluster) -> dict[str, str]:
     """Return the facts that the cluster's file states directly."""
-    audit, egress, given = spec.retention.audit, spec.egress, _given(spec)
+    audit, egress, given = spec.retention.audit, spec.egress, _collect_fabric_grants(spec)
     return {
         "region": spec.region,
         "location": spec.location,
         "environment": spec.environment,
-        "fips": _truth(spec.fips),
-        "networkEncrypted": _truth(spec.network_encrypted),
-        "certifications": _list(spec.certifications),
+        "fips": _format_boolean_fact(spec.fips),
+        "networkEncrypted": _format_boolean_fact(spec.network_encrypted),
+        "certifications": _join_sorted_values(spec.certifications),
         "auditDays": "" if audit is None else str(audit // 86_400),
-        "registries": _list(spec.registries),
-        "internet": _truth("internet" in egress),
-        "egressRanges": _list(
+        "registries": _join_sorted_values(spec.registries),
+        "internet": _format_boolean_fact("internet" in egress),
+        "egressRanges": _join_sorted_values(
             (
                 *(target.cidr for targets in egress.values() for target in targets),
-                *(target.cidr for target in (proxy_egress(spec.proxy) if spec.proxy else ())),
+                *(target.cidr for target in (build_proxy_egress(spec.proxy) if spec.proxy else ())),
                 *given.node_addresses,
             )
         ),
-        "fabricCapabilities": _list(given.capabilities),
-        "fabricPaths": _list(given.paths),
-        "fabricWritable": _list(given.writable),
-        "ownPools": _own_pools(spec),
+        "fabricCapabilities": _join_sorted_values(given.capabilities),
+        "fabricPaths": _join_sorted_values(given.paths),
+        "fabricWritable": _join_sorted_values(given.writable),
+        "ownPools": _list_on_premises_pools(spec),
     }
 
 
-def _given(spec: Cluster) -> GivenByFabrics:
+def _collect_fabric_grants(spec: Cluster) -> GivenByFabrics:
     if not spec.fabrics:
         return GivenByFabrics()
-    from gangplan.resolve.fabrics import given_by  # few clusters have one
+    from gangplan.resolve.fabrics import collect_given_by_fabrics  # few clusters have one
 
-    return given_by(spec)
+    return collect_given_by_fabrics(spec)
 
 
-def _own_pools(spec: Cluster) -> str:
+def _list_on_premises_pools(spec: Cluster) -> str:
     """Return the labels of each on-premises pool, joined by `&`; empty if the cluster rents no pools."""
     places = {name: pool.location or spec.location for name, pool in spec.node_pools.items()}
     if set(places.values()) != {"on-prem", "cloud"}:
         return ""
     own = [pool.labels for name, pool in spec.node_pools.items() if places[name] == "on-prem" and pool.labels]
     # A label that no node has: none of its own pools can be distinguished from the rented ones.
-    return _list("&".join(f"{key}={labels[key]}" for key in sorted(labels)) for labels in own) or "none=none"
+    return (
+        _join_sorted_values("&".join(f"{key}={labels[key]}" for key in sorted(labels)) for labels in own)
+        or "none=none"
+    )
 
 
-def _deadline_kind(platform: Platform) -> str:
+def _find_deadline_kind(platform: Platform) -> str:
     """Return the kind with a run's deadline: TrainJob (TrainingRuntime before Trainer 2.2), or MPIJob."""
     if not platform.has_trainer:
         return MPIJOB.kind
-    return TRAINJOB.kind if platform.trainer_line.has_run_deadline else RUNTIME
+    return TRAINJOB.kind if platform.trainer_line.has_run_deadline else RUNTIME_KIND
 
 
-def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
+def _list_storage_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
     """Return storage classes that encrypt, and encrypted and single-node claims as NAMESPACE/NAME."""
     claims = [
         (
@@ -126,16 +131,18 @@ def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
         for alias, claim in team.spec.claims.items()
     ]
     return {
-        "encryptedClasses": _list(name for name, one in spec.storage_classes.items() if one.encrypted),
-        "encryptedClaims": _list(
-            [place for place, claim, regimes in claims if _is_encrypted(claim, regimes, spec)]
-            + _encrypted_buckets(spec, teams)
+        "encryptedClasses": _join_sorted_values(
+            name for name, one in spec.storage_classes.items() if one.encrypted
         ),
-        "singleClaims": _list(place for place, claim, _ in claims if _is_single(claim)),
+        "encryptedClaims": _join_sorted_values(
+            [place for place, claim, regimes in claims if _is_encrypted(claim, regimes, spec)]
+            + _list_encrypted_bucket_claims(spec, teams)
+        ),
+        "singleClaims": _join_sorted_values(place for place, claim, _ in claims if _is_single(claim)),
     }
 
 
-def _encrypted_buckets(spec: Cluster, teams: Mapping[str, TeamFile]) -> list[str]:
+def _list_encrypted_bucket_claims(spec: Cluster, teams: Mapping[str, TeamFile]) -> list[str]:
     """Return the claims of buckets that the platform declares as encrypted."""
     return [
         f"{namespace_of(spec, name, team.spec)}/{key}"
@@ -156,71 +163,77 @@ def _is_encrypted(claim: Claim, regimes: Set[str], spec: Cluster) -> bool:
     classes = spec.storage_classes
     default = next((name for name, one in classes.items() if one.default), "")
     chosen = classes.get(claim.storage_class or default)
-    return (chosen is not None and chosen.encrypted) or bool(ENCRYPTING & regimes)
+    return (chosen is not None and chosen.encrypted) or bool(ENCRYPTING_REGIMES & regimes)
 
 
 def _is_single(claim: Claim) -> bool:
     return not SHARED & set(claim.access_modes)
 
 
-def _images(workspace: Workspace, cluster_name: str) -> dict[str, str]:
+def _list_image_facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
     """Return the catalog's images as the cluster pulls them: all, those for FIPS mode, and by regime."""
     images = workspace.catalog.images if workspace.catalog else {}
     cluster = workspace.clusters[cluster_name].spec
-    pulled = [(image, build) for image in images.values() for build in _builds(image, cluster, cluster_name)]
+    pulled = [
+        (image, build)
+        for image in images.values()
+        for build in _list_image_builds(image, cluster, cluster_name)
+    ]
     found = {
-        "catalogImages": _list(build for _, build in pulled),
-        "fipsImages": _list(build for image, build in pulled if image.fips),
+        "catalogImages": _join_sorted_values(build for _, build in pulled),
+        "fipsImages": _join_sorted_values(build for image, build in pulled if image.fips),
     }
     for regime in REGIMES:
-        found[f"approved-{regime}"] = _list(build for image, build in pulled if regime in image.approved)
+        found[f"approved-{regime}"] = _join_sorted_values(
+            build for image, build in pulled if regime in image.approved
+        )
     return found
 
 
-def _builds(image: Image, cluster: Cluster, cluster_name: str) -> list[str]:
+def _list_image_builds(image: Image, cluster: Cluster, cluster_name: str) -> list[str]:
     """Return an image as the cluster pulls it, and its earlier builds that running runs may still have."""
-    today = reference(image, cluster, cluster_name)
+    today = resolve_image_reference(image, cluster, cluster_name)
     return [today, *(f"{today.partition('@')[0]}@{digest}" for digest in image.earlier)]
 
 
-def _priorities(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
+def _list_priority_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
     """Return the priority classes of the cluster and, as NAMESPACE=CLASS/CLASS, those of each team."""
     own = {
         namespace_of(spec, name, team.spec): "/".join(
-            f"training-{word}" for word in allowed_priorities(spec, spec.teams[name])
+            f"training-{word}" for word in list_allowed_priorities(spec, spec.teams[name])
         )
         for name, team in teams.items()
     }
     return {
         "priorities": ",".join(f"training-{word}" for word in spec.limits.priorities),
-        "teamPriorities": _list(f"{namespace}={classes}" for namespace, classes in own.items()),
+        "teamPriorities": _join_sorted_values(f"{namespace}={classes}" for namespace, classes in own.items()),
     }
 
 
-def _granted(
+def _find_cluster_waivers(
     workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFile]
 ) -> Iterator[tuple[str, str]]:
     """Yield the waivers that apply here: the last day, and a regex over NAMESPACE/JOB/RULE (RE2)."""
     for waiver in workspace.waivers:
         scope = waiver.spec.scope
-        if scope.cluster and not re.fullmatch(_regex(scope.cluster), cluster_name):
+        if scope.cluster and not re.fullmatch(_convert_glob_to_regex(scope.cluster), cluster_name):
             continue
         for name, team in teams.items():
-            if scope.team is None or re.fullmatch(_regex(scope.team), name):
-                job = ".*" if scope.job is None else _regex(scope.job)
+            if scope.team is None or re.fullmatch(_convert_glob_to_regex(scope.team), name):
+                job = ".*" if scope.job is None else _convert_glob_to_regex(scope.job)
                 for policy in waiver.policies:
                     namespace = namespace_of(workspace.clusters[cluster_name].spec, name, team.spec)
                     yield str(waiver.spec.expires), f"^{re.escape(namespace)}/{job}/{policy}$"
 
 
-def _regex(pattern: str) -> str:
+def _convert_glob_to_regex(pattern: str) -> str:
     """Convert a pattern with * and ? to a regular expression."""
     return "".join({"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char)) for char in pattern)
 
 
-def _truth(value: bool) -> str:
+def _format_boolean_fact(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _list(values: Iterable[str]) -> str:
+def _join_sorted_values(values: Iterable[str]) -> str:
     return ",".join(sorted(set(values)))

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gangplan.findings import Finding
-from gangplan.model.cost import most_seconds
+from gangplan.model.cost import compute_max_seconds
 from gangplan.model.duration import format_duration
-from gangplan.model.job import EnvVar, Job, Schedule
-from gangplan.model.pods import RUN_NAME
-from gangplan.model.starts import NoZonesError, shortest_gap
+from gangplan.model.job import EnvVar, Job, RunSchedule
+from gangplan.model.pods import RUN_NAME_VARIABLE
+from gangplan.model.starts import NoZonesError, find_shortest_gap
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.handed_on import check_data, check_rules
-from gangplan.resolve.order import Order, Step, order_of
-from gangplan.resolve.schedule import add_schedule, backend_of, label_variable
+from gangplan.resolve.handed_on import check_passed_on_claims, check_passed_on_regimes
+from gangplan.resolve.order import Order, OrderedJob, order_of
+from gangplan.resolve.schedule import add_schedule, build_run_name_env, find_schedule_backend
 from gangplan.rules.after import AFTER_NEVER
 from gangplan.rules.schedules import SCHEDULE_OVERLAP
 from gangplan.spec.job import Schedule as Asked
@@ -42,10 +42,14 @@ def followed(order: Order, name: str) -> Asked | None:
     return None
 
 
-def follows(context: JobResolution, workspace: Workspace) -> bool:
+def is_following_schedule(context: JobResolution, workspace: Workspace) -> bool:
     """Return whether the job's runs come after scheduled runs that a CronJob of this cluster starts."""
     spec = context.spec.spec
-    if spec.schedule is not None or spec.state != "active" or backend_of(context.cluster.spec) != "cronjob":
+    if (
+        spec.schedule is not None
+        or spec.state != "active"
+        or find_schedule_backend(context.cluster.spec) != "cronjob"
+    ):
         return False
     order = order_of(workspace, context.team.name)
     if order.cycle(context.spec.source.stem):
@@ -53,7 +57,7 @@ def follows(context: JobResolution, workspace: Workspace) -> bool:
     return any(followed(order, name) for name in spec.after)
 
 
-def add_follow(context: JobResolution, workspace: Workspace, job: Job, resolve: Resolve) -> Job:
+def add_followed_schedule(context: JobResolution, workspace: Workspace, job: Job, resolve: Resolve) -> Job:
     """Return the job with the schedule that it follows; report findings. `resolve` resolves other jobs."""
     order, here = order_of(workspace, context.team.name), context.cluster.name
     first: Asked | None = None
@@ -61,7 +65,7 @@ def add_follow(context: JobResolution, workspace: Workspace, job: Job, resolve: 
     longest = 0
     for index, name in enumerate(dict.fromkeys(context.spec.spec.after)):
         step, asked = order.step(name), followed(order, name)
-        why = _why_not(step, asked, first, here, name)
+        why = _explain_follow_obstacle(step, asked, first, here, name)
         if why:
             help = "Let all jobs of after follow one schedule on one cluster, or start this one without any."
             context.report(AFTER_NEVER, context.where("after", index), why, help)
@@ -69,24 +73,26 @@ def add_follow(context: JobResolution, workspace: Workspace, job: Job, resolve: 
         assert step is not None
         first = asked
         names.append(step.job)
-        longest = max(longest, _longest(workspace, step, order, here, resolve))
-        check_data(context, step, here, index)
-        check_rules(context, job, step, index)
+        longest = max(longest, _compute_longest_run(workspace, step, order, here, resolve))
+        check_passed_on_claims(context, step, here, index)
+        check_passed_on_regimes(context, job, step, index)
     assert first is not None
     job = add_schedule(context, job, first, "after")
     if job.schedule is None or not job.is_dated:
         return job
     _check_gap(context, job, job.schedule, longest)
-    env = job.env if any(one.name == RUN_NAME for one in job.env) else _with_run(job)
+    env = job.env if any(one.name == RUN_NAME_VARIABLE for one in job.env) else _add_run_name_env(job)
     return replace(job, schedule=replace(job.schedule, follows=tuple(names)), env=env)
 
 
-def _with_run(job: Job) -> tuple[EnvVar, ...]:
+def _add_run_name_env(job: Job) -> tuple[EnvVar, ...]:
     """Return the job's variables with the name of the run, whose date identifies the night's model."""
-    return tuple(sorted((*job.env, label_variable()), key=lambda one: one.name))
+    return tuple(sorted((*job.env, build_run_name_env()), key=lambda one: one.name))
 
 
-def _why_not(step: Step | None, asked: Asked | None, first: Asked | None, here: str, name: str) -> str:
+def _explain_follow_obstacle(
+    step: OrderedJob | None, asked: Asked | None, first: Asked | None, here: str, name: str
+) -> str:
     """Return why a run cannot follow those of a job; empty if it can."""
     if step is None or step.spec is None:
         return f"{name} has no runs to follow: there is no such spec, or it has errors"
@@ -101,24 +107,28 @@ def _why_not(step: Step | None, asked: Asked | None, first: Asked | None, here: 
     return ""
 
 
-def _longest(workspace: Workspace, step: Step, order: Order, cluster: str, resolve: Resolve) -> int:
+def _compute_longest_run(
+    workspace: Workspace, step: OrderedJob, order: Order, cluster: str, resolve: Resolve
+) -> int:
     """Return how long a run of a job may take after its start, including the runs that it follows."""
     spec, _ = load_spec(workspace.root, step.file, workspace.templates)
     job = resolve(workspace, spec, cluster)[0] if spec is not None else None
-    own = most_seconds(job) if job else 0
+    own = compute_max_seconds(job) if job else 0
     if step.spec is None or step.spec.schedule is not None:
         return own
     before = [one for name in step.after if (one := order.step(name))]
-    return own + max((_longest(workspace, one, order, cluster, resolve) for one in before), default=0)
+    return own + max(
+        (_compute_longest_run(workspace, one, order, cluster, resolve) for one in before), default=0
+    )
 
 
-def _check_gap(context: JobResolution, job: Job, schedule: Schedule, before: int) -> None:
+def _check_gap(context: JobResolution, job: Job, schedule: RunSchedule, before: int) -> None:
     """Check that the runs of one start, one after the other, end before the next start."""
     try:
-        found = shortest_gap(schedule.cron, schedule.time_zone)
+        found = find_shortest_gap(schedule.cron, schedule.time_zone)
     except (KeyError, NoZonesError):
         return  # reported where the schedule is written
-    gap, mine = found[0] if found else 0, most_seconds(job)
+    gap, mine = found[0] if found else 0, compute_max_seconds(job)
     if not gap or before + mine <= gap:
         return
     message = (

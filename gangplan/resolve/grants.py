@@ -14,7 +14,7 @@ from gangplan.model.profiles import DEFAULT_POSTURE
 from gangplan.records import dataclass
 from gangplan.rules.grants import NAMESPACE_NOT_GIVEN, POSTURE_TOO_WEAK, REGIME_NOT_EVERYWHERE
 from gangplan.rules.teams import NAMESPACE_RESERVED, NAMESPACE_TWICE
-from gangplan.spec.namespaces import RESERVED, namespace_of, own_names
+from gangplan.spec.namespaces import RESERVED_NAMESPACES, list_own_namespaces, namespace_of
 from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 # From the weakest to the strongest.
@@ -39,20 +39,20 @@ def check_namespaces(workspace: Workspace) -> Iterator[Finding]:
     platform |= {spec.dns.namespace for spec in specs if spec.dns}
     taken: list[_Taken] = []
     for team in workspace.teams.values():
-        found = dict.fromkeys(_taken(workspace, team))
-        reserved = [one for one in found if RESERVED.fullmatch(one.name) or one.name in platform]
-        yield from map(_reserved, {one.where: one for one in reserved}.values())
+        found = dict.fromkeys(_list_taken_namespaces(workspace, team))
+        reserved = [one for one in found if RESERVED_NAMESPACES.fullmatch(one.name) or one.name in platform]
+        yield from map(_refuse_reserved_namespace, {one.where: one for one in reserved}.values())
         if not reserved:
-            yield from _not_given(workspace, team)
+            yield from _check_namespace_granted(workspace, team)
         taken += [one for one in found if one not in reserved]
     owners: dict[str, str] = {}
     for one in sorted(taken):
         owner = owners.setdefault(one.name, one.team)
         if owner != one.team:
-            yield _twice(one.where, one.name, owner)
+            yield _refuse_duplicate_namespace(one.where, one.name, owner)
 
 
-def _taken(workspace: Workspace, team: TeamFile) -> Iterator[_Taken]:
+def _list_taken_namespaces(workspace: Workspace, team: TeamFile) -> Iterator[_Taken]:
     """Yield every namespace that a team has or asks for."""
     chosen = team.spec.namespace
     where = team.document.where(("namespace",))
@@ -62,30 +62,32 @@ def _taken(workspace: Workspace, team: TeamFile) -> Iterator[_Taken]:
         if granted is not None:
             place = cluster.document.where(("teams", team.name, "namespace"))
             yield _Taken(OWN if granted == team.name else GRANTED, team.name, place, granted)
-        elif chosen is None or chosen not in own_names(team.name):
+        elif chosen is None or chosen not in list_own_namespaces(team.name):
             yield _Taken(OWN, team.name, cluster.document.where(("teams", team.name), key=True), team.name)
     if chosen is None and not listed:
         yield _Taken(OWN, team.name, where, team.name)
-    if chosen in own_names(team.name) or (chosen is not None and RESERVED.fullmatch(chosen)):
+    if chosen in list_own_namespaces(team.name) or (
+        chosen is not None and RESERVED_NAMESPACES.fullmatch(chosen)
+    ):
         yield _Taken(OWN if chosen == team.name else CHOSEN, team.name, where, chosen)
 
 
-def _reserved(one: _Taken) -> Finding:
+def _refuse_reserved_namespace(one: _Taken) -> Finding:
     message = f"namespace '{one.name}' belongs to the platform; a team cannot have it"
     return Finding(NAMESPACE_RESERVED, one.where, message, "Choose another name for namespace.")
 
 
-def _twice(where: Location, namespace: str, owner: str) -> Finding:
+def _refuse_duplicate_namespace(where: Location, namespace: str, owner: str) -> Finding:
     message = f"namespace '{namespace}' already belongs to team {owner}"
     return Finding(NAMESPACE_TWICE, where, message, "Give each team a namespace of its own.")
 
 
-def _not_given(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
+def _check_namespace_granted(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
     """Report a namespace in team.yaml that is neither the team's own nor granted by a cluster."""
     chosen, where = team.spec.namespace, team.document.where(("namespace",))
     if chosen is None:
         return
-    own = own_names(team.name)
+    own = list_own_namespaces(team.name)
     listed = [one for one in workspace.clusters.values() if team.name in one.spec.teams]
     granted = [(cluster, cluster.spec.teams[team.name].namespace) for cluster in listed]
     refusing = [cluster for cluster, name in granted if chosen not in ((name,) if name else own)]
@@ -95,15 +97,18 @@ def _not_given(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
         namespace_of(cluster.spec, other.name, other.spec): other.name
         for cluster in workspace.clusters.values()
         for other in workspace.teams.values()
-        if other.name != team.name and (other.spec.namespace != chosen or chosen in own_names(other.name))
+        if other.name != team.name
+        and (other.spec.namespace != chosen or chosen in list_own_namespaces(other.name))
     }
     if chosen in others:
-        yield _twice(where, chosen, others[chosen])
+        yield _refuse_duplicate_namespace(where, chosen, others[chosen])
         return
-    yield _ungiven(team, chosen, where, refusing)
+    yield _refuse_ungranted_namespace(team, chosen, where, refusing)
 
 
-def _ungiven(team: TeamFile, chosen: str, where: Location, refusing: list[ClusterFile]) -> Finding:
+def _refuse_ungranted_namespace(
+    team: TeamFile, chosen: str, where: Location, refusing: list[ClusterFile]
+) -> Finding:
     message = f"namespace '{chosen}' was not given to team {team.name}: only the platform assigns namespaces"
     if not refusing:
         help = f"Remove the line for namespace {team.name}, or write namespace: team-{team.name}."
@@ -121,7 +126,7 @@ def _ungiven(team: TeamFile, chosen: str, where: Location, refusing: list[Cluste
     )
 
 
-def check_pins(workspace: Workspace) -> Iterator[Finding]:
+def check_regime_coverage(workspace: Workspace) -> Iterator[Finding]:
     """Check that a regime of a team on one cluster applies on all, or its data would only have to move."""
     for name, team in workspace.teams.items():
         listed = [one for one in workspace.clusters.values() if name in one.spec.teams]
@@ -139,21 +144,21 @@ def check_pins(workspace: Workspace) -> Iterator[Finding]:
                     f" {cluster.name}: a run could go where nothing enforces that",
                     f"Write compliance: [{wanted}] at teams.{name} here too, or remove the team from this cluster.",
                 )
-        yield from _weak_default(team, listed)
+        yield from _check_default_posture(team, listed)
 
 
-def _weak_default(team: TeamFile, listed: list[ClusterFile]) -> Iterator[Finding]:
+def _check_default_posture(team: TeamFile, listed: list[ClusterFile]) -> Iterator[Finding]:
     """Yield a finding if the team's default posture is weaker than a cluster requires."""
     posture = team.spec.defaults.posture
     for cluster in listed:
         least = cluster.spec.teams[team.name].posture
         if posture and least and POSTURES.index(posture) < POSTURES.index(least):
             where = team.document.where(("defaults", "posture"))
-            yield too_weak(where, posture, least, team.name, cluster.name)
+            yield build_weak_posture_finding(where, posture, least, team.name, cluster.name)
             return
 
 
-def too_weak(where: Location, posture: str, least: str, team: str, cluster: str) -> Finding:
+def build_weak_posture_finding(where: Location, posture: str, least: str, team: str, cluster: str) -> Finding:
     """Return the finding about a posture weaker than the platform requires of the team."""
     words = " or ".join(POSTURES[POSTURES.index(least) :])
     return Finding(

@@ -6,36 +6,36 @@ from collections.abc import Iterator
 
 from gangplan.model.job import Job
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.order import Step
+from gangplan.resolve.order import OrderedJob
 from gangplan.rules.after import AFTER_DATA, AFTER_RULES
 
 _READ_ONLY = "ReadOnlyMany"
 
 
-def _asked(step: Step) -> Iterator[str]:
+def _list_data_names(step: OrderedJob) -> Iterator[str]:
     assert step.spec is not None
     yield from step.spec.data
     if step.spec.checkpoint:
         yield step.spec.checkpoint.to
 
 
-def _handed_on(context: JobResolution, step: Step) -> list[str]:
+def _find_passed_on_data(context: JobResolution, step: OrderedJob) -> list[str]:
     """Return the claims and connections that the earlier job may write and this one names, sorted."""
     spec = context.spec.spec
     mine = {*spec.data, *((spec.checkpoint.to,) if spec.checkpoint else ())}
     claims = context.team.spec.claims
     found = []
-    for name in sorted(mine & set(_asked(step))):
+    for name in sorted(mine & set(_list_data_names(step))):
         claim = claims.get(name)
         if claim is None or not (claim.read_only or set(claim.access_modes) == {_READ_ONLY}):
             found.append(name)
     return found
 
 
-def check_data(context: JobResolution, step: Step, cluster: str, index: int) -> None:
+def check_passed_on_claims(context: JobResolution, step: OrderedJob, cluster: str, index: int) -> None:
     """Report claims passed on from another cluster: a claim of the same name there is another volume."""
     here, claims = context.cluster.name, context.team.spec.claims
-    for name in _handed_on(context, step):
+    for name in _find_passed_on_data(context, step):
         if name in claims and cluster != here:
             message = (
                 f"{step.job} writes claim '{name}' on {cluster}, and this run would read the claim of that"
@@ -46,9 +46,9 @@ def check_data(context: JobResolution, step: Step, cluster: str, index: int) -> 
             context.report(AFTER_DATA, where or context.where("after", index), message, help)
 
 
-def check_rules(context: JobResolution, job: Job, step: Step, index: int) -> None:
+def check_passed_on_regimes(context: JobResolution, job: Job, step: OrderedJob, index: int) -> None:
     """Check that a run has the regimes and the residency of the data that it gets from an earlier job."""
-    names = _handed_on(context, step)
+    names = _find_passed_on_data(context, step)
     if not names or step.spec is None:
         return
     what = f"{step.job} hands on '{names[0]}'"

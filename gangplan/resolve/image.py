@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gangplan.findings import Location
-from gangplan.model.frameworks import BY_MPI, SINCE, Framework
-from gangplan.model.job import MpiBuild, Origin, Origins, PulledImage, Ssh, ValueOrigin
+from gangplan.model.frameworks import FRAMEWORK_SINCE_TRAINER, MPI_FRAMEWORKS, Framework
+from gangplan.model.job import MpiBuild, Origin, Origins, PulledImage, SshServer, ValueOrigin
 from gangplan.model.version import parse_version
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.misfit import WorkerShape
@@ -26,10 +26,10 @@ from gangplan.rules.specs import (
 )
 from gangplan.spec.catalog import Image as ImageSpec
 from gangplan.spec.cluster import Cluster, Mirror
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 
 # Families and major versions that gangplan can launch; Open MPI 3 is documented but untested.
-KNOWN_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
+KNOWN_MPI_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
 
 # The pack whose policy image-fips applies to every run; fedramp applies it only to runs of that regime.
 FIPS_PACK = "images"
@@ -52,31 +52,33 @@ def resolve_image(context: JobResolution) -> PulledImage | None:
             IMAGE_UNKNOWN,
             context.origin_of("image", ("image",)),
             f"image '{name}' is not in images/catalog.yaml",
-            known_or_new("image", name, context.catalog.images),
+            suggest_known_or_new("image", name, context.catalog.images),
         )
         return None
     framework = context.spec.spec.framework or entry.framework
-    context.origins["framework"] = _origin_of_framework(context)
-    mpi = _mpi(context, name, entry, framework)
-    if mpi is None and framework in BY_MPI:
+    context.origins["framework"] = _find_framework_origin(context)
+    mpi = _resolve_mpi_build(context, name, entry, framework)
+    if mpi is None and framework in MPI_FRAMEWORKS:
         return None
-    _version(context, framework)
-    pulled = pull(context, name, entry, context.origin_of("image", ("image",)))
+    _check_framework_version(context, framework)
+    pulled = resolve_catalog_image(context, name, entry, context.origin_of("image", ("image",)))
     if pulled is None:
         return None
     return PulledImage(
         name=name,
         reference=pulled,
         framework=framework,
-        mpi=mpi if framework in BY_MPI else None,
-        ssh=Ssh(entry.ssh.server, entry.ssh.config, entry.ssh.port, entry.ssh.keys),
+        mpi=mpi if framework in MPI_FRAMEWORKS else None,
+        ssh=SshServer(entry.ssh.server, entry.ssh.config, entry.ssh.port, entry.ssh.keys),
         uid=entry.user.uid,
         gid=entry.user.gid,
-        preflight=_preflight(context, name, entry, framework),
+        preflight=_resolve_preflight_program(context, name, entry, framework),
     )
 
 
-def _preflight(context: JobResolution, name: str, entry: ImageSpec, framework: Framework) -> str:
+def _resolve_preflight_program(
+    context: JobResolution, name: str, entry: ImageSpec, framework: Framework
+) -> str:
     """Return the program that checks the workers before the run, if the spec asks for it."""
     if not context.spec.spec.preflight:
         return ""
@@ -85,7 +87,7 @@ def _preflight(context: JobResolution, name: str, entry: ImageSpec, framework: F
     return resolve_preflight(context, name, entry, framework)
 
 
-def with_image(context: JobResolution, shape: WorkerShape, name: str | None) -> WorkerShape:
+def add_image_needs(context: JobResolution, shape: WorkerShape, name: str | None) -> WorkerShape:
     """Return the worker with what its image requires of a node: architectures, CUDA, ROCm."""
     entry = context.catalog.images.get(name) if name else None
     if entry is None:
@@ -99,12 +101,12 @@ def with_image(context: JobResolution, shape: WorkerShape, name: str | None) -> 
     )
 
 
-def pull(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> str | None:
+def resolve_catalog_image(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> str | None:
     """Return how the cluster pulls a catalog image that `where` asks for, or None if it must not."""
-    _fips(context, name, entry, where)
-    _digest(context, name, entry)
-    context.pulled[name] = _pulled_by(name, entry, context.cluster.spec, context.cluster.name)
-    pulled = reference(entry, context.cluster.spec, context.cluster.name)
+    _check_fips_image(context, name, entry, where)
+    _check_image_digest(context, name, entry)
+    context.pulled[name] = _list_image_origins(name, entry, context.cluster.spec, context.cluster.name)
+    pulled = resolve_image_reference(entry, context.cluster.spec, context.cluster.name)
     if is_trusted(pulled, context.cluster.spec.registries):
         return pulled
     context.report(
@@ -116,9 +118,9 @@ def pull(context: JobResolution, name: str, entry: ImageSpec, where: Location) -
     return None
 
 
-def _version(context: JobResolution, framework: str) -> None:
+def _check_framework_version(context: JobResolution, framework: str) -> None:
     """Check that Trainer knows the framework: older versions drop its policy, and workers never connect."""
-    needs = SINCE.get(framework)
+    needs = FRAMEWORK_SINCE_TRAINER.get(framework)
     version = context.cluster.spec.versions.trainer
     if needs and version and not parse_version(version).at_least(*needs):
         context.report(
@@ -130,7 +132,7 @@ def _version(context: JobResolution, framework: str) -> None:
         )
 
 
-def _fips(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> None:
+def _check_fips_image(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> None:
     """Check that images on FIPS nodes use validated cryptography, unless a policy pack checks that."""
     cluster = context.cluster.spec
     if not cluster.fips or entry.fips or FIPS_PACK in cluster.policies.packs:
@@ -150,7 +152,7 @@ def _fips(context: JobResolution, name: str, entry: ImageSpec, where: Location) 
     )
 
 
-def _digest(context: JobResolution, name: str, entry: ImageSpec) -> None:
+def _check_image_digest(context: JobResolution, name: str, entry: ImageSpec) -> None:
     """Report a digest of zeros, the placeholder for one to be looked up (gangplan import writes it)."""
     own = entry.clusters.get(context.cluster.name)
     if set((own.digest if own and own.digest else entry.digest).removeprefix("sha256:")) != {"0"}:
@@ -168,34 +170,34 @@ def _digest(context: JobResolution, name: str, entry: ImageSpec) -> None:
     )
 
 
-def reference(entry: ImageSpec, cluster: Cluster, cluster_name: str) -> str:
+def resolve_image_reference(entry: ImageSpec, cluster: Cluster, cluster_name: str) -> str:
     """Return repository@digest on this cluster: its own entry, else the mirror with the longest source."""
     own = entry.clusters.get(cluster_name)
     digest = own.digest if own and own.digest else entry.digest
     if own and own.repository:
         return f"{own.repository}@{digest}"
-    return f"{mirrored(entry.repository, cluster)}@{digest}"
+    return f"{apply_mirrors(entry.repository, cluster)}@{digest}"
 
 
-def mirrored(repository: str, cluster: Cluster) -> str:
+def apply_mirrors(repository: str, cluster: Cluster) -> str:
     """Return the repository as the cluster's mirrors have it."""
-    best = _mirror_for(repository, cluster)
+    best = _find_image_mirror(repository, cluster)
     return repository if best is None else best.mirror + repository[len(best.source) :]
 
 
-def _mirror_for(repository: str, cluster: Cluster) -> Mirror | None:
+def _find_image_mirror(repository: str, cluster: Cluster) -> Mirror | None:
     """Return the mirror with the longest matching source."""
     fitting = (m for m in cluster.mirrors if repository == m.source or repository.startswith(f"{m.source}/"))
     return max(fitting, key=lambda mirror: len(mirror.source), default=None)
 
 
-def _pulled_by(name: str, entry: ImageSpec, cluster: Cluster, cluster_name: str) -> Origins:
+def _list_image_origins(name: str, entry: ImageSpec, cluster: Cluster, cluster_name: str) -> Origins:
     """Return the origins of the reference of an image: the cluster's own entry, the image's, a mirror."""
     at, own = ("images", name), entry.clusters.get(cluster_name)
     fields = ("repository", "digest")
     here = [ValueOrigin("catalog", (*at, "clusters", cluster_name, field)) for field in fields]
     is_own = [bool(own and getattr(own, field)) for field in fields]
-    used = None if is_own[0] else _mirror_for(entry.repository, cluster)
+    used = None if is_own[0] else _find_image_mirror(entry.repository, cluster)
     mirrors = [
         ValueOrigin("cluster", ("mirrors", number, field), is_direct=field == "mirror" and one is used)
         for number, one in enumerate(cluster.mirrors)
@@ -220,7 +222,7 @@ def is_trusted(reference: str, registries: Sequence[str]) -> bool:
     )
 
 
-def _without_mpi(context: JobResolution, name: str, framework: str) -> None:
+def _report_image_without_mpi(context: JobResolution, name: str, framework: str) -> None:
     """Report an image without MPI where a framework with MPI was asked for.
 
     That is the spec, or the catalog entry, whose default framework is mpi.
@@ -241,17 +243,19 @@ def _without_mpi(context: JobResolution, name: str, framework: str) -> None:
     context.report(IMAGE_WITHOUT_MPI, place, message, help)
 
 
-def _origin_of_framework(context: JobResolution) -> Origin:
+def _find_framework_origin(context: JobResolution) -> Origin:
     if context.spec.spec.framework:
         return Origin("spec", context.where("framework"))
     return Origin("image catalog", None)
 
 
-def _mpi(context: JobResolution, name: str, entry: ImageSpec, framework: str) -> MpiBuild | None:
+def _resolve_mpi_build(
+    context: JobResolution, name: str, entry: ImageSpec, framework: str
+) -> MpiBuild | None:
     asked = context.spec.spec.mpi
     if entry.mpi is None:
-        if framework in BY_MPI:
-            _without_mpi(context, name, framework)
+        if framework in MPI_FRAMEWORKS:
+            _report_image_without_mpi(context, name, framework)
         elif asked and asked.implementation:
             context.report(
                 MPI_MISMATCH,
@@ -284,11 +288,11 @@ def _mpi(context: JobResolution, name: str, entry: ImageSpec, framework: str) ->
             "Add mpi: {licenseAcknowledged: true} once you may use it.",
         )
     major = int(entry.mpi.version.split(".")[0])
-    if major not in KNOWN_MAJORS[entry.mpi.implementation]:
+    if major not in KNOWN_MPI_MAJORS[entry.mpi.implementation]:
         context.report(
             MPI_VERSION,
             context.origin_of("image", ("image",)),
             f"image '{name}' contains {entry.mpi.implementation} {entry.mpi.version}, which gangplan cannot start",
-            f"Known: {', '.join(map(str, sorted(KNOWN_MAJORS[entry.mpi.implementation])))}.",
+            f"Known: {', '.join(map(str, sorted(KNOWN_MPI_MAJORS[entry.mpi.implementation])))}.",
         )
     return MpiBuild(entry.mpi.implementation, major, entry.mpi.version, entry.mpi.setup)

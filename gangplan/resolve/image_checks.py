@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from gangplan.findings import Finding
-from gangplan.model.gpu_drivers import CUDA_TOOLKIT, ROCM_ON, line_of
-from gangplan.resolve.image import KNOWN_MAJORS, is_trusted, reference
-from gangplan.resolve.job import resolve, target_clusters
+from gangplan.model.gpu_drivers import CUDA_DRIVERS, ROCM_OF_DRIVER, parse_major_minor
+from gangplan.resolve.image import KNOWN_MPI_MAJORS, is_trusted, resolve_image_reference
+from gangplan.resolve.job import resolve_job, resolve_target_clusters
 from gangplan.rules.frameworks import FRAMEWORK_VERSION
 from gangplan.rules.images import (
     ARCHITECTURE_MISMATCH,
@@ -36,10 +36,10 @@ from gangplan.rules.specs import (
 )
 from gangplan.source import Document
 from gangplan.spec.catalog import Image, ImageCatalog
-from gangplan.workspace import Spec, Workspace, load_spec, nearest
+from gangplan.workspace import Spec, Workspace, load_spec, suggest_nearest
 
 # The findings about images, among all that resolving a spec finds.
-ABOUT_IMAGES = frozenset(
+IMAGE_RULES = frozenset(
     (
         ARCHITECTURE_MISMATCH,
         CUDA_FORWARD,
@@ -79,48 +79,50 @@ def check_catalog(workspace: Workspace, catalog: ImageCatalog, document: Documen
                 message = (
                     f"image '{name}' has a line for cluster '{cluster}', which is not declared in overlays/"
                 )
-                yield Finding(IMAGE_CLUSTER_UNKNOWN, place, message, nearest(cluster, workspace.clusters))
+                yield Finding(
+                    IMAGE_CLUSTER_UNKNOWN, place, message, suggest_nearest(cluster, workspace.clusters)
+                )
         if workspace.clusters and not any(
-            is_trusted(reference(image, file.spec, cluster), file.spec.registries)
+            is_trusted(resolve_image_reference(image, file.spec, cluster), file.spec.registries)
             for cluster, file in workspace.clusters.items()
         ):
             message = f"no cluster may pull image '{name}': {image.repository} is in none of their registries"
             help = "Mirror it, list its registry where it may be pulled, or remove it."
             yield Finding(IMAGE_NOWHERE, where, message, help)
-        yield from _versions(name, image, document)
+        yield from _check_image_versions(name, image, document)
 
 
-def _versions(name: str, image: Image, document: Document) -> Iterator[Finding]:
-    for field, known in (("cuda", tuple(CUDA_TOOLKIT)), ("rocm", _rocm_lines())):
+def _check_image_versions(name: str, image: Image, document: Document) -> Iterator[Finding]:
+    for field, known in (("cuda", tuple(CUDA_DRIVERS)), ("rocm", _list_rocm_lines())):
         stated = getattr(image, field)
-        if stated and line_of(stated) not in known:
+        if stated and parse_major_minor(stated) not in known:
             where = document.where(("images", name, field))
             message = f"image '{name}' has {field.upper()} {stated}, which is in no table: it is compared with no driver"
             help = f"Known: {', '.join(known)}. A version is written as 12.8."
             yield Finding(IMAGE_VERSION_UNKNOWN, where, message, help)
     for kind, version in _IN_TAG.findall(image.tag or ""):
         stated = getattr(image, kind)
-        if stated is None or line_of(stated) != version:
+        if stated is None or parse_major_minor(stated) != version:
             says = f"{kind}: {stated}" if stated else f"no {kind}"
             message = f"the tag of image '{name}' is {image.tag}, and the catalog states {says}"
             help = f'Write {kind}: "{version}", or correct the tag.'
             yield Finding(IMAGE_TAG_CONTRADICTS, document.where(("images", name, "tag")), message, help)
     if (
         image.mpi is not None
-        and int(image.mpi.version.split(".")[0]) not in KNOWN_MAJORS[image.mpi.implementation]
+        and int(image.mpi.version.split(".")[0]) not in KNOWN_MPI_MAJORS[image.mpi.implementation]
     ):
-        known_majors = ", ".join(map(str, sorted(KNOWN_MAJORS[image.mpi.implementation])))
+        known_majors = ", ".join(map(str, sorted(KNOWN_MPI_MAJORS[image.mpi.implementation])))
         message = f"image '{name}' contains {image.mpi.implementation} {image.mpi.version}, which gangplan cannot start"
         where = document.where(("images", name, "mpi", "version"))
         yield Finding(MPI_VERSION, where, message, f"Known: {known_majors}.")
 
 
-def _rocm_lines() -> tuple[str, ...]:
-    lines = {line for runs in ROCM_ON.values() for line in runs}
+def _list_rocm_lines() -> tuple[str, ...]:
+    lines = {line for runs in ROCM_OF_DRIVER.values() for line in runs}
     return tuple(sorted(lines, key=lambda line: [int(part) for part in line.split(".")]))
 
 
-def check_specs(workspace: Workspace, catalog: ImageCatalog, document: Document) -> Iterator[Finding]:
+def check_spec_images(workspace: Workspace, catalog: ImageCatalog, document: Document) -> Iterator[Finding]:
     """Yield findings about the images of specs on each cluster, and about unused images."""
     used = {team.spec.defaults.image for team in workspace.teams.values()}
     used |= {cluster.spec.defaults.image for cluster in workspace.clusters.values()}
@@ -130,10 +132,10 @@ def check_specs(workspace: Workspace, catalog: ImageCatalog, document: Document)
         if spec is None:
             is_whole = False
             continue
-        used |= set(_named(spec))
-        for cluster in target_clusters(workspace, spec)[0]:
-            found = resolve(workspace, spec, cluster)[1]
-            yield from (one for one in found if one.rule in ABOUT_IMAGES)
+        used |= set(_list_spec_images(spec))
+        for cluster in resolve_target_clusters(workspace, spec)[0]:
+            found = resolve_job(workspace, spec, cluster)[1]
+            yield from (one for one in found if one.rule in IMAGE_RULES)
     for name in catalog.images if is_whole else ():
         if name not in used:
             where = document.where(("images", name), key=True)
@@ -141,7 +143,7 @@ def check_specs(workspace: Workspace, catalog: ImageCatalog, document: Document)
             yield Finding(IMAGE_UNUSED, where, message, "Remove it when nobody needs it any more.")
 
 
-def _named(spec: Spec) -> Iterator[str]:
+def _list_spec_images(spec: Spec) -> Iterator[str]:
     asked = spec.spec
     named = [asked.image, *(one.image for one in asked.setup), *(one.image for one in asked.sidecars)]
     named += [one.image for one in asked.roles.values()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.gpu_drivers import Verdict, cuda_on, rocm_on
+from gangplan.model.gpu_drivers import DriverVerdict, judge_cuda_driver, judge_rocm_driver
 from gangplan.model.job import PulledImage
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.tiers import tier_of
@@ -18,23 +18,23 @@ from gangplan.spec.catalog import Image
 from gangplan.spec.nodes import NodePool
 
 # The rule for each field that keeps a worker off a pool (misfit).
-RULES: dict[str, Rule] = {"architecture": ARCHITECTURE_MISMATCH, "driver": IMAGE_DRIVER}
-HELP = {
+IMAGE_FIT_RULES: dict[str, Rule] = {"architecture": ARCHITECTURE_MISMATCH, "driver": IMAGE_DRIVER}
+IMAGE_FIT_HELPS = {
     "architecture": "If it was built for them too, list them in its architectures (images/catalog.yaml); else choose another image, or run it on another cluster.",
     "driver": "Use an image with an older CUDA or ROCm, have the driver updated, or run it on another cluster.",
 }
 
 
-def driver_verdict(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> Verdict:
+def driver_verdict(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> DriverVerdict:
     """Return what the driver of a pool means for an image; unknown if either is not stated."""
     if pool.gpu is None or pool.gpu.driver is None:
-        return Verdict("unknown")
+        return DriverVerdict("unknown")
     if pool.gpu.resource.startswith("amd.com/"):
-        return rocm_on(rocm, pool.gpu.driver) if rocm else Verdict("unknown")
-    return cuda_on(cuda, pool.gpu.driver, has_compat) if cuda else Verdict("unknown")
+        return judge_rocm_driver(rocm, pool.gpu.driver) if rocm else DriverVerdict("unknown")
+    return judge_cuda_driver(cuda, pool.gpu.driver, has_compat) if cuda else DriverVerdict("unknown")
 
 
-def driver_reason(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> str:
+def explain_driver_misfit(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> str:
     """Return why the driver of a pool cannot run an image; empty if it can, or if that is unknown."""
     verdict = driver_verdict(pool, cuda, rocm, has_compat)
     if verdict.outcome != "refused" or pool.gpu is None:
@@ -43,7 +43,7 @@ def driver_reason(pool: NodePool, cuda: str | None, rocm: str | None, has_compat
     return f"its GPU driver is {pool.gpu.driver}, and the image has {version}: {verdict.needs}"
 
 
-def check_image(context: JobResolution, image: PulledImage, name: str, pool: NodePool, gpus: int) -> None:
+def check_image_fit(context: JobResolution, image: PulledImage, name: str, pool: NodePool, gpus: int) -> None:
     """Report on an image that runs on the chosen pool, but with limitations."""
     entry = context.catalog.images.get(image.name)
     if entry is None:
@@ -98,5 +98,5 @@ def _check_others(context: JobResolution, name: str, pool: NodePool) -> None:
                     context.where(kind, index, "image"),
                     f"image '{one.image}' is built for {' and '.join(entry.architectures)}, and the nodes of pool"
                     f" '{name}' of cluster {context.cluster.name} are {has}",
-                    HELP["architecture"],
+                    IMAGE_FIT_HELPS["architecture"],
                 )

@@ -16,15 +16,21 @@ _WORDS = re.compile(r"[()]|[^\s()]+")
 _DEEPEST = 20
 
 
-def check_requirements(catalog: ImageCatalog, document: Document) -> list[Finding]:
+def check_catalog_requirements(catalog: ImageCatalog, document: Document) -> list[Finding]:
     """Return findings about images that omit what the catalog requires, or have what it does not allow."""
     wanted = catalog.requirements
     if wanted is None:
         return []
-    return [one for name, image in catalog.images.items() for one in _of_image(name, image, wanted, document)]
+    return [
+        one
+        for name, image in catalog.images.items()
+        for one in _check_image_requirements(name, image, wanted, document)
+    ]
 
 
-def _of_image(name: str, image: Image, wanted: Requirements, document: Document) -> Iterator[Finding]:
+def _check_image_requirements(
+    name: str, image: Image, wanted: Requirements, document: Document
+) -> Iterator[Finding]:
     where = document.where(("images", name), key=True)
     if wanted.owner and image.owner is None:
         message = f"image '{name}' names no owner, which the catalog requires"
@@ -51,7 +57,7 @@ def _of_image(name: str, image: Image, wanted: Requirements, document: Document)
         )
 
 
-def old_scans(catalog: ImageCatalog, document: Document, today: datetime.date) -> list[Finding]:
+def find_old_scans(catalog: ImageCatalog, document: Document, today: datetime.date) -> list[Finding]:
     """Return findings about scans that are too old on a day."""
     wanted = catalog.requirements
     if wanted is None or wanted.scan_days is None:
@@ -78,31 +84,31 @@ def refused_licences(expression: str, allowed: Collection[str]) -> list[str]:
     if words.count("(") > _DEEPEST:
         return [expression]
     try:
-        refused, rest = _either(words, frozenset(allowed))
+        refused, rest = _parse_spdx_or_expression(words, frozenset(allowed))
     except (IndexError, ValueError):
         return [expression]
     return [expression] if rest else list(dict.fromkeys(refused))
 
 
-def _either(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
-    refused, words = _all(words, allowed)
+def _parse_spdx_or_expression(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
+    refused, words = _parse_spdx_and_expression(words, allowed)
     while words and words[0] == "OR":
-        other, words = _all(words[1:], allowed)
+        other, words = _parse_spdx_and_expression(words[1:], allowed)
         refused = refused if len(refused) <= len(other) else other
     return refused, words
 
 
-def _all(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
-    refused, words = _one(words, allowed)
+def _parse_spdx_and_expression(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
+    refused, words = _parse_spdx_term(words, allowed)
     while words and words[0] == "AND":
-        more, words = _one(words[1:], allowed)
+        more, words = _parse_spdx_term(words[1:], allowed)
         refused = [*refused, *more]
     return refused, words
 
 
-def _one(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
+def _parse_spdx_term(words: list[str], allowed: frozenset[str]) -> tuple[list[str], list[str]]:
     if words[0] == "(":
-        refused, words = _either(words[1:], allowed)
+        refused, words = _parse_spdx_or_expression(words[1:], allowed)
         if words[0] != ")":
             raise ValueError
         return refused, words[1:]

@@ -7,16 +7,16 @@ from typing import Literal
 
 from gangplan.model.job import Platform
 from gangplan.model.support import (
-    JOBSET,
-    KUBERNETES,
-    KUEUE,
+    JOBSET_LINES,
+    KUBERNETES_LINES,
+    KUEUE_LINES,
     LEAST_OPENSHIFT,
     NVIDIA_GPU,
-    OPENSHIFT,
-    TOOLS,
-    TRAINER,
-    minor_key,
-    work_together,
+    OPENSHIFT_LINES,
+    SUPPORTED_TOOLS,
+    TRAINER_LINES,
+    can_work_together,
+    parse_line_key,
 )
 from gangplan.model.version import parse_version
 from gangplan.records import dataclass
@@ -39,42 +39,53 @@ class InstalledComponent:
     decides: tuple[str, ...]
 
 
-def inventory(cluster: ClusterFile) -> list[InstalledComponent]:
+def list_components(cluster: ClusterFile) -> list[InstalledComponent]:
     """Return the components of a cluster in the order of its file.
 
     Components that no run needs are left out unless stated.
     """
     spec, platform = cluster.spec, resolve_platform(cluster)
-    return [*_core(spec, platform), *_openshift(spec, platform), *_tools(spec), *_gpu_operator(spec)]
+    return [
+        *_list_core_components(spec, platform),
+        *_find_openshift_component(spec, platform),
+        *_list_tool_components(spec),
+        *_find_gpu_operator_component(spec),
+    ]
 
 
-def _core(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
+def _list_core_components(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
     versions = spec.versions
     kubernetes = platform.kubernetes.line
     yield InstalledComponent(
         "kubernetes",
         "Kubernetes",
         versions.kubernetes,
-        _known(kubernetes, KUBERNETES),
+        _judge_version_support(kubernetes, KUBERNETES_LINES),
         (f"schemas and pod security rules of {kubernetes}",),
     )
     if versions.trainer:
-        yield from _trainer(versions.trainer, spec, platform)
-    yield _kueue(spec, platform)
+        yield from _list_trainer_components(versions.trainer, spec, platform)
+    yield _build_kueue_component(spec, platform)
 
 
-def _trainer(stated: str, spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
+def _list_trainer_components(stated: str, spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
     trainer = platform.trainer.line
     yield InstalledComponent(
-        "trainer", "Trainer", stated, _known(trainer, TRAINER), tuple(_trainer_facts(trainer))
+        "trainer",
+        "Trainer",
+        stated,
+        _judge_version_support(trainer, TRAINER_LINES),
+        tuple(_describe_trainer_line(trainer)),
     )
-    pinned = TRAINER[trainer].jobset.line if trainer in TRAINER else ""
+    pinned = TRAINER_LINES[trainer].jobset.line if trainer in TRAINER_LINES else ""
     jobset = platform.jobset.line
     yield InstalledComponent(
         "jobset",
         "JobSet",
         spec.versions.jobset or "",
-        _known(jobset, JOBSET) if jobset == pinned or jobset not in JOBSET else "untried",
+        _judge_version_support(jobset, JOBSET_LINES)
+        if jobset == pinned or jobset not in JOBSET_LINES
+        else "untried",
         (
             "template of a runtime, names of pods",
             f"Trainer {trainer} brings {pinned or 'one that is not known'}",
@@ -82,8 +93,8 @@ def _trainer(stated: str, spec: Cluster, platform: Platform) -> Iterator[Install
     )
 
 
-def _trainer_facts(line: str) -> Iterator[str]:
-    facts = TRAINER.get(line)
+def _describe_trainer_line(line: str) -> Iterator[str]:
+    facts = TRAINER_LINES.get(line)
     if facts is None:
         return
     yield f"a queue starts runs through {facts.override_field}"
@@ -96,7 +107,7 @@ def _trainer_facts(line: str) -> Iterator[str]:
         yield "a run cannot be edited"
 
 
-def _kueue(spec: Cluster, platform: Platform) -> InstalledComponent:
+def _build_kueue_component(spec: Cluster, platform: Platform) -> InstalledComponent:
     stated = spec.versions.kueue or ""
     if spec.gang != "kueue":
         return InstalledComponent(
@@ -107,10 +118,10 @@ def _kueue(spec: Cluster, platform: Platform) -> InstalledComponent:
             "kueue", "Kueue", "", "missing", ("gang is kueue: queues and quotas, and that runs start whole",)
         )
     line, trainer = platform.kueue.line, platform.trainer.line
-    facts = KUEUE.get(line)
+    facts = KUEUE_LINES.get(line)
     if facts is None:
         return InstalledComponent("kueue", "Kueue", stated, "no", ())
-    is_pair = not platform.has_trainer or (trainer in TRAINER and work_together(trainer, line))
+    is_pair = not platform.has_trainer or (trainer in TRAINER_LINES and can_work_together(trainer, line))
     started = f", started through {facts.override_field}" if platform.has_trainer else ""
     decides = (
         f"{facts.api_version}{started}",
@@ -123,29 +134,31 @@ def _kueue(spec: Cluster, platform: Platform) -> InstalledComponent:
     return InstalledComponent("kueue", "Kueue", stated, "yes" if is_pair else "no", decides)
 
 
-def _openshift(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
+def _find_openshift_component(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
     if platform.openshift is None:
         return
     line = platform.openshift.line
-    is_known = line in OPENSHIFT and OPENSHIFT[line] == platform.kubernetes.line
+    is_known = line in OPENSHIFT_LINES and OPENSHIFT_LINES[line] == platform.kubernetes.line
     decides: tuple[str, ...] = (
-        f"Kubernetes {OPENSHIFT.get(line, 'of an unknown line')}",
+        f"Kubernetes {OPENSHIFT_LINES.get(line, 'of an unknown line')}",
         "nonroot-v2, DNS in openshift-dns",
     )
-    if minor_key(line) < minor_key(LEAST_OPENSHIFT):
-        decides = (f"{LEAST_OPENSHIFT} or later is needed, which is Kubernetes {OPENSHIFT[LEAST_OPENSHIFT]}",)
+    if parse_line_key(line) < parse_line_key(LEAST_OPENSHIFT):
+        decides = (
+            f"{LEAST_OPENSHIFT} or later is needed, which is Kubernetes {OPENSHIFT_LINES[LEAST_OPENSHIFT]}",
+        )
     yield InstalledComponent(
         "openshift", "OpenShift", spec.versions.openshift or "", "yes" if is_known else "no", decides
     )
 
 
-def _tools(spec: Cluster) -> Iterator[InstalledComponent]:
+def _list_tool_components(spec: Cluster) -> Iterator[InstalledComponent]:
     versions = spec.versions
     stated = {"mpiOperator": versions.mpi_operator, "argocd": versions.argocd, "flux": versions.flux}
     for key, text in stated.items():
         if text:
-            tool, line = TOOLS[key], minor_key(parse_version(text).line)
-            is_known = minor_key(tool.first) <= line <= minor_key(tool.last)
+            tool, line = SUPPORTED_TOOLS[key], parse_line_key(parse_version(text).line)
+            is_known = parse_line_key(tool.first) <= line <= parse_line_key(tool.last)
             lines = tool.first if tool.first == tool.last else f"{tool.first} to {tool.last}"
             yield InstalledComponent(
                 key, tool.name, text, "yes" if is_known else "untried", (f"made for {lines}",)
@@ -157,7 +170,7 @@ def _tools(spec: Cluster) -> Iterator[InstalledComponent]:
         )
 
 
-def _gpu_operator(spec: Cluster) -> Iterator[InstalledComponent]:
+def _find_gpu_operator_component(spec: Cluster) -> Iterator[InstalledComponent]:
     pools = [name for name, pool in spec.node_pools.items() if pool.gpu and pool.gpu.resource == NVIDIA_GPU]
     stated = spec.versions.gpu_operator or ""
     if pools or stated:
@@ -171,5 +184,5 @@ def _gpu_operator(spec: Cluster) -> Iterator[InstalledComponent]:
         )
 
 
-def _known(line: str, known: Iterable[str]) -> State:
+def _judge_version_support(line: str, known: Iterable[str]) -> State:
     return "yes" if line in set(known) else "no"

@@ -6,26 +6,26 @@ from dataclasses import replace
 
 from gangplan.findings import Finding
 from gangplan.model.backend import TRAINJOB
-from gangplan.model.frameworks import BY_MPI
+from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.model.job import Egress, Job, Posture, PulledImage, Resources
 from gangplan.model.profiles import (
-    DEFAULT_CPU,
     DEFAULT_GPUS,
     DEFAULT_GRACE_S,
-    DEFAULT_MEMORY,
     DEFAULT_PRIORITY,
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT_S,
+    DEFAULT_WORKER_CPU,
+    DEFAULT_WORKER_MEMORY,
 )
-from gangplan.resolve.assemble import JobBounds, JobParts, assemble
-from gangplan.resolve.cloud import metadata_egress, own_identity
+from gangplan.resolve.assemble import JobBounds, JobParts, assemble_job
+from gangplan.resolve.cloud import build_metadata_egress, resolve_run_identity
 from gangplan.resolve.compliance import Compliance, resolve_compliance
 from gangplan.resolve.containers import resolve_containers
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data import resolve_data
 from gangplan.resolve.data_plan import DataPlan
-from gangplan.resolve.devices import resolve_others
-from gangplan.resolve.image import resolve_image, with_image
+from gangplan.resolve.devices import resolve_other_devices
+from gangplan.resolve.image import add_image_needs, resolve_image
 from gangplan.resolve.launcher import add_threads, resolve_launcher
 from gangplan.resolve.limits import (
     check_grace,
@@ -38,21 +38,26 @@ from gangplan.resolve.limits import (
 )
 from gangplan.resolve.losses import check_checkpoint, check_spot
 from gangplan.resolve.misfit import WorkerShape
-from gangplan.resolve.placement import ChosenPlacement, check_on_pool, gpu_model, resolve_placement
+from gangplan.resolve.placement import (
+    ChosenPlacement,
+    check_image_on_pool,
+    resolve_gpu_model,
+    resolve_placement,
+)
 from gangplan.resolve.proxy import add_proxy
-from gangplan.resolve.scratch import asked_scratch, check_scratch, on_pool
-from gangplan.resolve.seldom import after_losses, endpoints_of, workers_of
+from gangplan.resolve.scratch import add_scratch_class, check_scratch, resolve_scratch
+from gangplan.resolve.seldom import find_needed_endpoints, resolve_after_losses, resolve_worker_count
 from gangplan.resolve.sense import check_sense
 from gangplan.resolve.slots import resolve_slots
-from gangplan.resolve.targets import entry
-from gangplan.resolve.targets import target_clusters as target_clusters
+from gangplan.resolve.targets import resolve_target_clusters as resolve_target_clusters
+from gangplan.resolve.targets import suggest_cluster_entry
 from gangplan.resolve.zones import check_zones
 from gangplan.rules.specs import TEAM_NOT_ON_CLUSTER
-from gangplan.waivers import Subject, excuse, marks
+from gangplan.waivers import Subject, excuse, list_waived_policies
 from gangplan.workspace import Spec, Workspace
 
 
-def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | None, list[Finding]]:
+def resolve_job(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | None, list[Finding]]:
     """Return the job for one cluster, and all findings; the job is None if any of them is an error."""
     team, cluster = workspace.teams.get(spec.source.team), workspace.clusters[cluster_name]
     if team is None or workspace.catalog is None:
@@ -65,16 +70,14 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
     if spec.source.team not in cluster.spec.teams:
         message = f"team {team.name} has no queue on cluster {cluster_name}"
         others = " or ".join(name for name, one in workspace.clusters.items() if team.name in one.spec.teams)
-        help = (
-            f"{entry(workspace, team.name, [cluster_name])}{f'; it has one on {others}' if others else ''}."
-        )
+        help = f"{suggest_cluster_entry(workspace, team.name, [cluster_name])}{f'; it has one on {others}' if others else ''}."
         context.report(TEAM_NOT_ON_CLUSTER, context.where("clusters"), message, help)
         return None, context.findings
     if team.spec.is_limited:
-        from gangplan.resolve.there import check_there  # few teams are limited
+        from gangplan.resolve.there import check_names_on_cluster  # few teams are limited
 
-        check_there(context)
-    job = _resolve(context)
+        check_names_on_cluster(context)
+    job = _resolve_unordered_job(context)
     if job is None:
         return None, context.findings
     if spec.spec.schedule is not None:
@@ -82,53 +85,53 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
 
         job = add_schedule(context, job, spec.spec.schedule)
     if spec.spec.after:
-        job = _after(context, workspace, job)
+        job = _add_job_order(context, workspace, job)
     if spec.spec.model is not None:
-        from gangplan.resolve.registered import add_model
+        from gangplan.resolve.registered import add_registered_model
 
-        job = add_model(context, workspace, job)
+        job = add_registered_model(context, workspace, job)
     subject = Subject.of(job)
     findings = excuse(context.findings, workspace.waivers, subject)
     if any(finding.is_error for finding in findings):
         return None, findings
-    waived = marks(workspace.waivers, subject)
+    waived = list_waived_policies(workspace.waivers, subject)
     return replace(job, waived=waived) if waived else job, findings
 
 
-def _after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
+def _add_job_order(context: JobResolution, workspace: Workspace, job: Job) -> Job:
     """Return the job as it comes after others: once, or by their schedule."""
     from gangplan.resolve.after import add_after
-    from gangplan.resolve.follow import add_follow, follows
+    from gangplan.resolve.follow import add_followed_schedule, is_following_schedule
 
-    if follows(context, workspace):
-        return add_follow(context, workspace, job, resolve)
+    if is_following_schedule(context, workspace):
+        return add_followed_schedule(context, workspace, job, resolve_job)
     return add_after(context, workspace, job)
 
 
-def _resolve(context: JobResolution) -> Job | None:
+def _resolve_unordered_job(context: JobResolution) -> Job | None:
     image = resolve_image(context)
-    workers = workers_of(context)
+    workers = resolve_worker_count(context)
     gpus: int = context.choose("gpus", DEFAULT_GPUS)
     slots = resolve_slots(context, gpus, image)
-    shape = resolve_containers(context, image, _shape(context, gpus, image))
-    has_launcher = image is not None and image.framework in BY_MPI
+    shape = resolve_containers(context, image, _resolve_worker_shape(context, gpus, image))
+    has_launcher = image is not None and image.framework in MPI_FRAMEWORKS
     placement = resolve_placement(context, shape, workers, has_launcher)
     check_sense(context, shape, workers, slots, image, placement)
-    bounds = _bounds(context, image)
+    bounds = _resolve_job_bounds(context, image)
     check_labels(context)
     posture = resolve_posture(context)
     _check_spot(context, placement, bounds)
-    data = resolve_data(context, image, workers, on_pool(shape.scratch, placement))
+    data = resolve_data(context, image, workers, add_scratch_class(shape.scratch, placement))
     check_checkpoint(context, data, bounds.timeout_s)
-    egress = _egress(context, data, posture)
+    egress = _resolve_job_egress(context, data, posture)
     compliance = resolve_compliance(context)
     if image is None or placement is None:
         return None  # after all checks that need neither
     _check_room(context, shape, workers, placement, compliance, data)
     add_threads(data, shape.cpu, slots)
-    resources = _resources(context, image, placement, shape, data)
+    resources = _resolve_worker_resources(context, image, placement, shape, data)
     launcher = resolve_launcher(context, image, resources, placement, workers)
-    job = assemble(
+    job = assemble_job(
         context,
         JobParts(
             image=image,
@@ -146,14 +149,14 @@ def _resolve(context: JobResolution) -> Job | None:
             compliance=compliance,
         ),
     )
-    _check(context, job)
+    _check_whole_job(context, job)
     return job
 
 
-def _egress(context: JobResolution, data: DataPlan, posture: Posture) -> tuple[Egress, ...]:
+def _resolve_job_egress(context: JobResolution, data: DataPlan, posture: Posture) -> tuple[Egress, ...]:
     """Return what the run may connect to, and set proxy variables that agree with it."""
-    egress = resolve_egress(context, {**endpoints_of(context), **data.egress}, posture)
-    egress += metadata_egress(own_identity(context))
+    egress = resolve_egress(context, {**find_needed_endpoints(context), **data.egress}, posture)
+    egress += build_metadata_egress(resolve_run_identity(context))
     add_proxy(context, data, egress)
     if context.spec.spec.env:
         from gangplan.resolve.addresses import check_addresses  # of variables, which few specs have
@@ -178,7 +181,7 @@ def _check_room(
         check_volumes(context, data.mounts, workers, compliance.regimes)
 
 
-def _check(context: JobResolution, job: Job) -> None:
+def _check_whole_job(context: JobResolution, job: Job) -> None:
     """Check what depends on the job as a whole."""
     check_zones(context, job)
     if job.made_of != TRAINJOB.name or not job.platform.has_trainer:
@@ -187,23 +190,23 @@ def _check(context: JobResolution, job: Job) -> None:
         check_backend(context, job)
 
 
-def _shape(context: JobResolution, gpus: int, image: PulledImage | None) -> WorkerShape:
+def _resolve_worker_shape(context: JobResolution, gpus: int, image: PulledImage | None) -> WorkerShape:
     """Return what a worker needs of its node."""
     spec = context.spec.spec
     shape = WorkerShape(
         gpus,
-        gpu_model(context, gpus),
+        resolve_gpu_model(context, gpus),
         spec.gpu.mig if spec.gpu else None,
-        context.choose("cpu", DEFAULT_CPU),
-        context.choose("memory", DEFAULT_MEMORY),
+        context.choose("cpu", DEFAULT_WORKER_CPU),
+        context.choose("memory", DEFAULT_WORKER_MEMORY),
         spec.placement.capacity if spec.placement else None,
-        others=resolve_others(context),
-        scratch=asked_scratch(context),
+        others=resolve_other_devices(context),
+        scratch=resolve_scratch(context),
     )
-    return with_image(context, shape, image.name if image else None)
+    return add_image_needs(context, shape, image.name if image else None)
 
 
-def _resources(
+def _resolve_worker_resources(
     context: JobResolution,
     image: PulledImage,
     placement: ChosenPlacement,
@@ -211,14 +214,18 @@ def _resources(
     data: DataPlan,
 ) -> Resources:
     """Return what a worker requests; for the fabric of its pool add variables, huge pages and findings."""
-    check_on_pool(context, image, placement, shape.gpus)
+    check_image_on_pool(context, image, placement, shape.gpus)
     pool, access, others = placement.node_pool, placement.fabric.access, shape.others_on(placement.node_pool)
     if access.name:
-        from gangplan.resolve.fabrics import add_env, check_access, with_pages  # few runs have one
+        from gangplan.resolve.fabrics import (
+            add_fabric_env,
+            add_fabric_huge_pages,
+            check_fabric_access,
+        )  # few runs have one
 
-        check_access(context, access, pool, shape, image.uid)
-        add_env(data.env, access)
-        others = with_pages(others, context.cluster.spec, pool)
+        check_fabric_access(context, access, pool, shape, image.uid)
+        add_fabric_env(data.env, access)
+        others = add_fabric_huge_pages(others, context.cluster.spec, pool)
     return Resources(shape.cpu, shape.memory, placement.devices, others)
 
 
@@ -227,7 +234,7 @@ def _check_spot(context: JobResolution, placement: ChosenPlacement | None, bound
         check_spot(context, placement.node_pool, bounds.retries, bounds.priority)
 
 
-def _bounds(context: JobResolution, image: PulledImage | None) -> JobBounds:
+def _resolve_job_bounds(context: JobResolution, image: PulledImage | None) -> JobBounds:
     timeout_s: int = context.choose("timeout", DEFAULT_TIMEOUT_S)
     grace_s: int = context.choose("grace_period", DEFAULT_GRACE_S)
     retries: int = context.choose("retries", DEFAULT_RETRIES)
@@ -236,4 +243,6 @@ def _bounds(context: JobResolution, image: PulledImage | None) -> JobBounds:
     check_grace(context, grace_s)
     check_priority(context, priority)
     logs_s = resolve_log_retention(context)
-    return JobBounds(timeout_s, grace_s, logs_s, retries, priority, after_losses(context, image, retries))
+    return JobBounds(
+        timeout_s, grace_s, logs_s, retries, priority, resolve_after_losses(context, image, retries)
+    )

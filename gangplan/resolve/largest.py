@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gangplan.model.amounts import written
+from gangplan.model.amounts import format_for_spec
 from gangplan.model.quantity import Quantity
-from gangplan.resolve.misfit import WorkerShape, misfit, room_of
+from gangplan.resolve.misfit import WorkerShape, compute_worker_room, explain_misfit
 from gangplan.spec.nodes import NodePool
 
 
-def less(pools: Mapping[str, NodePool], shape: WorkerShape, workers: int, otherwise: str) -> str:
+def suggest_smaller_worker(
+    pools: Mapping[str, NodePool], shape: WorkerShape, workers: int, otherwise: str
+) -> str:
     """Return a help with the largest amounts that fit on the pool where the fewest have to change.
 
     `workers` are those of the run: with fewer GPUs each, more workers may have the same GPUs in total.
@@ -19,12 +21,12 @@ def less(pools: Mapping[str, NodePool], shape: WorkerShape, workers: int, otherw
     found = [
         (len(changes), -rank, changes)
         for rank, pool in enumerate(pools.values())
-        if (changes := _changes(pool, shape))
+        if (changes := _compute_fitting_amounts(pool, shape))
     ]
     if not found:
         return otherwise
     changes = min(found, key=lambda one: (one[0], -one[1]))[2]
-    texts = [f"{field}: {written(field, amount)}" for field, amount in changes.items()]
+    texts = [f"{field}: {format_for_spec(field, amount)}" for field, amount in changes.items()]
     same = ""
     if list(changes) == ["gpus"]:
         all_gpus, each = shape.gpus * workers, int(changes["gpus"].value())
@@ -33,11 +35,11 @@ def less(pools: Mapping[str, NodePool], shape: WorkerShape, workers: int, otherw
     return f"Write {' and '.join(texts)}, the most that fits there{same}; or {otherwise[0].lower()}{otherwise[1:]}"
 
 
-def _changes(pool: NodePool, shape: WorkerShape) -> dict[str, Quantity]:
+def _compute_fitting_amounts(pool: NodePool, shape: WorkerShape) -> dict[str, Quantity]:
     """Return the amounts to reduce so that a worker fits on a node; empty if that is not enough."""
     if shape.containers:
         return {}
-    has = room_of(pool, shape.cpu)
+    has = compute_worker_room(pool, shape.cpu)
     asked = {"gpus": Quantity.of(shape.gpus), "cpu": shape.cpu, "memory": shape.memory}
     changes = {field: has[field] for field, amount in asked.items() if amount > has[field]}
     if "gpus" in changes and not pool.gpu:
@@ -48,4 +50,4 @@ def _changes(pool: NodePool, shape: WorkerShape) -> dict[str, Quantity]:
         cpu=changes.get("cpu", shape.cpu),
         memory=changes.get("memory", shape.memory),
     )
-    return changes if not misfit(pool, smaller)[1] else {}
+    return changes if not explain_misfit(pool, smaller)[1] else {}

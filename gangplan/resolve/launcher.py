@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gangplan.model.frameworks import BY_MPI
+from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.model.job import EnvVar, PulledImage, Resources, TargetPool, ValueOrigin
 from gangplan.model.quantity import Quantity
 from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.placement import ChosenPlacement
-from gangplan.resolve.reach import launcher_of
+from gangplan.resolve.reach import resolve_launcher_demand
 from gangplan.rules.specs import LAUNCHER_ONE_WORKER, LAUNCHER_RESOURCES, LAUNCHER_TORCH
 
 THREADS = "OMP_NUM_THREADS"
@@ -20,7 +20,7 @@ def _runs_ranks(context: JobResolution, image: PulledImage, workers: int) -> boo
     if launcher is None or not launcher.runs_ranks:
         return False
     where = context.where("launcher", "runsRanks")
-    if image.framework not in BY_MPI:
+    if image.framework not in MPI_FRAMEWORKS:
         context.report(
             LAUNCHER_TORCH, where, f"{image.framework} has no launcher", "Remove the launcher block."
         )
@@ -57,7 +57,7 @@ def resolve_launcher(
     """Return the launcher's resources and pool: a worker's if it runs ranks, else without GPUs."""
     if _runs_ranks(context, image, workers):
         return LauncherPod(worker, placement.worker, True)
-    beside = launcher_of(context, workers)
+    beside = resolve_launcher_demand(context, workers)
     return LauncherPod(Resources(beside.cpu, beside.memory), placement.launcher, False)
 
 

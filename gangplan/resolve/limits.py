@@ -18,10 +18,10 @@ from gangplan.model.profiles import (
     PLAIN_TIMEOUT_S,
     USUAL_GPUS,
 )
-from gangplan.resolve.backstop import allowed_priorities
+from gangplan.resolve.backstop import list_allowed_priorities
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.grants import POSTURES, too_weak
-from gangplan.resolve.proxy import INTERNET, proxy_egress
+from gangplan.resolve.grants import POSTURES, build_weak_posture_finding
+from gangplan.resolve.proxy import INTERNET_ENDPOINT, build_proxy_egress
 from gangplan.rules.grants import LABEL_INJECTS
 from gangplan.rules.recipes import GRACE_PERIOD, LOG_RETENTION
 from gangplan.rules.security import LABEL_RESERVED
@@ -37,10 +37,10 @@ from gangplan.rules.specs import (
     WORKERS_ONE,
     WORKERS_OVER_LIMIT,
 )
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 
 # Prefixes, and everything below them: controllers find, queue, isolate and prune objects by such labels.
-RESERVED_LABELS = (
+RESERVED_LABEL_PREFIXES = (
     *(
         "gangplan.dev",
         "kubernetes.io",
@@ -56,7 +56,7 @@ RESERVED_LABELS = (
 # Labels without a prefix that controllers own. The API server refuses a Job whose pods have another value of
 # the first two (ValidateGeneratedSelector, kubernetes v1.34 pkg/apis/batch/validation); by the others,
 # Deployments, DaemonSets and StatefulSets find their pods.
-RESERVED_PLAIN = frozenset(
+RESERVED_PLAIN_LABELS = frozenset(
     (
         *("job-name", "controller-uid", "pod-template-hash"),
         *("controller-revision-hash", "pod-template-generation"),
@@ -135,7 +135,7 @@ def check_timeout(context: JobResolution, timeout_s: int) -> None:
     """Check the timeout: 24 hours, with extendedTimeout seven days, never above the limit of the cluster or
     that of the team there."""
     spec, where = context.spec.spec, context.origin_of("timeout", ("timeout",))
-    most_s, who, stated = _longest_timeout(context)
+    most_s, who, stated = _find_longest_timeout(context)
     by_profile = context.origins["timeout"].layer.startswith("profile")
     if timeout_s > most_s:
         most = format_duration(most_s)
@@ -154,7 +154,7 @@ def check_timeout(context: JobResolution, timeout_s: int) -> None:
         )
 
 
-def _longest_timeout(context: JobResolution) -> tuple[int, str, str]:
+def _find_longest_timeout(context: JobResolution) -> tuple[int, str, str]:
     """Return the longest timeout in seconds, who allows it, and where a limit of the team is written."""
     cluster, team = context.cluster, context.team.name
     most_s = min(cluster.spec.limits.timeout_hours * 3600, EXTENDED_TIMEOUT_S)
@@ -174,7 +174,7 @@ def check_labels(context: JobResolution) -> None:
     for key in context.spec.spec.labels:
         prefix, slash, name = key.rpartition("/")
         where = context.where("labels", key, key=True)
-        if slash and _belongs(prefix, RESERVED_LABELS):
+        if slash and _matches_label_prefix(prefix, RESERVED_LABEL_PREFIXES):
             context.report(
                 LABEL_RESERVED,
                 where,
@@ -183,17 +183,17 @@ def check_labels(context: JobResolution) -> None:
                 if name == "queue-name"
                 else f"Use a prefix of your own, such as example.com/{name}.",
             )
-        elif key in RESERVED_PLAIN:
+        elif key in RESERVED_PLAIN_LABELS:
             context.report(
                 LABEL_RESERVED,
                 where,
                 f"controllers find their pods by the label '{key}': with it, none of the run's pods would start",
                 f"Use a prefix of your own, such as example.com/{name}.",
             )
-        elif _belongs(prefix or key, (*INJECTING, *EXEMPTING)):
+        elif _matches_label_prefix(prefix or key, (*INJECTING, *EXEMPTING)):
             what = (
                 "gives a pod an identity, secrets or another container"
-                if _belongs(prefix or key, INJECTING)
+                if _matches_label_prefix(prefix or key, INJECTING)
                 else "exempts a pod from policies or networks"
             )
             context.report(
@@ -204,7 +204,7 @@ def check_labels(context: JobResolution) -> None:
             )
 
 
-def _belongs(prefix: str, owners: Sequence[str]) -> bool:
+def _matches_label_prefix(prefix: str, owners: Sequence[str]) -> bool:
     """Return whether the prefix of a label is one of these, or below one."""
     return any(prefix == one or prefix.endswith(f".{one}") for one in owners)
 
@@ -264,12 +264,12 @@ def check_priority(context: JobResolution, priority: str) -> None:
         )
         return
     team = spec.teams.get(context.team.name)
-    if team is not None and priority not in allowed_priorities(spec, team):
+    if team is not None and priority not in list_allowed_priorities(spec, team):
         context.report(
             PRIORITY_NOT_ALLOWED,
             context.origin_of("priority", ("priority",)),
             f"runs of team {context.team.name} may not have priority '{priority}' on cluster {context.cluster.name}",
-            f"Use {' or '.join(allowed_priorities(spec, team))}, or ask the cluster's owner.",
+            f"Use {' or '.join(list_allowed_priorities(spec, team))}, or ask the cluster's owner.",
         )
 
 
@@ -283,18 +283,18 @@ def resolve_egress(
     network, offered = context.spec.spec.network, context.cluster.spec.egress
     asked = network.egress if network and network.egress else context.choose("egress", ())
     proxy = context.cluster.spec.proxy
-    behind = proxy_egress(proxy) if proxy else ()
+    behind = build_proxy_egress(proxy) if proxy else ()
     rules: list[Egress] = []
     for name in sorted({*asked, *needed}):
-        where = _asked_at(context, name, asked) if name in asked else needed[name]
-        through = behind if name == INTERNET else ()
+        where = _find_endpoint_location(context, name, asked) if name in asked else needed[name]
+        through = behind if name == INTERNET_ENDPOINT else ()
         if name not in offered and not through:
             message = f"cluster {context.cluster.name} offers no endpoint '{name}'"
-            known = {*offered, *([INTERNET] if behind else [])}
-            help = known_or_new("endpoint", name, known, context.cluster.document.file)
+            known = {*offered, *([INTERNET_ENDPOINT] if behind else [])}
+            help = suggest_known_or_new("endpoint", name, known, context.cluster.document.file)
             context.report(EGRESS_UNKNOWN, where, message, help)
             continue
-        if name == INTERNET and (posture == "isolated" or context.cluster.spec.air_gapped):
+        if name == INTERNET_ENDPOINT and (posture == "isolated" or context.cluster.spec.air_gapped):
             reason = "the posture is isolated" if posture == "isolated" else "the cluster is air-gapped"
             context.report(
                 EGRESS_INTERNET,
@@ -309,7 +309,7 @@ def resolve_egress(
     return tuple(rules)
 
 
-def _asked_at(context: JobResolution, name: str, asked: Sequence[str]) -> Location:
+def _find_endpoint_location(context: JobResolution, name: str, asked: Sequence[str]) -> Location:
     """Return where an endpoint is named: in the spec's, the team's or the cluster's list."""
     index = asked.index(name)
     network = context.spec.spec.network
@@ -329,7 +329,9 @@ def resolve_posture(context: JobResolution) -> Posture:
         context.origins["posture"] = Origin("spec", where)
         if POSTURES.index(network.posture) < POSTURES.index(least):
             cluster = context.cluster.name
-            context.findings.append(too_weak(where, network.posture, least, context.team.name, cluster))
+            context.findings.append(
+                build_weak_posture_finding(where, network.posture, least, context.team.name, cluster)
+            )
         return network.posture
     posture: Posture = context.choose("posture", DEFAULT_POSTURE)
     if POSTURES.index(posture) >= POSTURES.index(least):

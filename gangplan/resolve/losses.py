@@ -28,7 +28,7 @@ def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: s
             SPOT_WITHOUT_RETRY,
             where,
             "spot nodes can be reclaimed at any time, and the run would lose everything",
-            f"Add checkpoint: {{to: {where_to(context)}}} and retries: 1 (up to 3).",
+            f"Add checkpoint: {{to: {suggest_checkpoint_target(context)}}} and retries: 1 (up to 3).",
         )
     elif context.cluster.spec.environment == "prod" and priority != GIVES_WAY:
         context.report(
@@ -53,12 +53,12 @@ def check_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> 
         CHECKPOINT_MISSING,
         context.origin_of("timeout", ("timeout",)),
         f"the run may take {format_duration(timeout_s)} but names no checkpoint: a failed node, a preemption or the timeout itself would lose all of its work",
-        f"Add checkpoint: {{to: {where_to(context)}}}, and have the program save to CHECKPOINT_DIR.",
+        f"Add checkpoint: {{to: {suggest_checkpoint_target(context)}}}, and have the program save to CHECKPOINT_DIR.",
         NOTE if may_save else None,
     )
 
 
-def where_to(context: JobResolution) -> str:
+def suggest_checkpoint_target(context: JobResolution) -> str:
     """Return a claim of the team that every worker can write, else one of its buckets, else a placeholder."""
     team = context.team.spec
     shared = [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gangplan.model.amounts import bare, say
-from gangplan.model.job import PodContainer, Scratch
-from gangplan.model.pods import whole_pod
+from gangplan.model.amounts import format_amount, format_with_unit
+from gangplan.model.job import ScratchSpace, SideContainer
+from gangplan.model.pods import compute_pod_need
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.records import dataclass
-from gangplan.spec.nodes import NodePool, field_of
+from gangplan.spec.nodes import NodePool, find_resource_field
 
 # The platform that each vendor's devices need; a resource of another domain may be anyone's.
 VENDORS = {"nvidia.com": "CUDA", "amd.com": "ROCm", "gpu.intel.com": "oneAPI", "habana.ai": "SynapseAI"}
@@ -27,8 +27,8 @@ class WorkerShape:
     memory: Quantity
     capacity: str | None
     others: tuple[tuple[str, Quantity], ...] = ()  # disk, huge pages and further devices, by resource
-    scratch: Scratch | None = None
-    containers: tuple[PodContainer, ...] = ()
+    scratch: ScratchSpace | None = None
+    containers: tuple[SideContainer, ...] = ()
     architectures: tuple[str, ...] = ("amd64",)  # that the image was built for
     cuda: str | None = None
     rocm: str | None = None
@@ -44,7 +44,7 @@ class WorkerShape:
         program: Quantity = getattr(self, field)
         if not self.containers:
             return program
-        return whole_pod(program, ((getattr(one, field), one.is_sidecar) for one in self.containers))
+        return compute_pod_need(program, ((getattr(one, field), one.is_sidecar) for one in self.containers))
 
     def others_on(self, pool: NodePool) -> tuple[tuple[str, Quantity], ...]:
         """Return its other requests in a pool: scratch on disk counts if the pool states its disk."""
@@ -56,7 +56,7 @@ class WorkerShape:
 
 
 # The fields of a spec that can keep a worker off a pool, in the order of the checks.
-FIELDS = (
+MISFIT_FIELDS = (
     "gpus",
     "mig",
     "cpu",
@@ -77,7 +77,7 @@ FIELDS = (
 _NOUNS = {"ephemeral-storage": "disk"}
 
 
-def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+def explain_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Return the field and the reason why a worker does not fit on an empty node; empty if it does."""
     if shape.gpus:
         if pool.gpu is None:
@@ -99,19 +99,22 @@ def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
             return "gpus", f"a node has {pool.gpu.count} GPUs, a worker needs {shape.gpus}"
     for field, has in (("cpu", pool.cpu), ("memory", pool.memory)):
         if getattr(shape, field) > has:
-            return field, f"a node has {say(field, has)}, a worker needs {bare(field, getattr(shape, field))}"
+            return (
+                field,
+                f"a node has {format_with_unit(field, has)}, a worker needs {format_amount(field, getattr(shape, field))}",
+            )
         if shape.whole(field) > has:
-            return _crowded(shape, field, has)
+            return _explain_container_misfit(shape, field, has)
     for resource, amount in shape.others_on(pool):
         has = pool.others.get(resource, ZERO)
         if amount > has:
-            field = field_of(resource)[0] if resource in dict(shape.others) else "scratch"
+            field = find_resource_field(resource)[0] if resource in dict(shape.others) else "scratch"
             return field, (
-                f"a node has {say(resource, has)}, a worker needs {bare(resource, amount)}"
+                f"a node has {format_with_unit(resource, has)}, a worker needs {format_amount(resource, amount)}"
                 if has
                 else f"its nodes state no {_NOUNS.get(resource, resource)}"
             )
-    for judge in (_off_numa, _no_scratch, _unfit_image):
+    for judge in (_explain_numa_misfit, _explain_scratch_misfit, _explain_image_misfit):
         field, reason = judge(pool, shape)
         if reason:
             return field, reason
@@ -120,7 +123,7 @@ def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     return "", ""
 
 
-def room_of(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
+def compute_worker_room(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
     """Return the GPUs, CPU and memory that a worker with so many cores can have on a node of the pool.
 
     They are those of one NUMA node if the kubelet takes them from one. The CPU manager pins only whole cores
@@ -139,47 +142,47 @@ def room_of(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
     return room | {field: parts[field] for field in pool.numa.aligns if field == "gpus" or is_pinned}
 
 
-def _off_numa(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+def _explain_numa_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Return why no NUMA node has what a worker needs; empty if one has."""
     asked = {"gpus": Quantity.of(shape.gpus), "cpu": shape.cpu, "memory": shape.memory}
-    for field, has in room_of(pool, shape.cpu).items():
+    for field, has in compute_worker_room(pool, shape.cpu).items():
         if asked[field] > has and (field != "gpus" or pool.gpu):
-            what = say("nvidia.com/gpu" if field == "gpus" else field, has)
-            wants = bare(field, asked[field])
+            what = format_with_unit("nvidia.com/gpu" if field == "gpus" else field, has)
+            wants = format_amount(field, asked[field])
             begin = "single-numa-node gives a worker what one NUMA node has, which is"
             return field, f"{begin} {what}, and a worker needs {wants}"
     return "", ""
 
 
-def _no_scratch(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+def _explain_scratch_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Return why the nodes of the pool have no local disk for the scratch folder; empty if they do."""
     if shape.scratch is not None and shape.scratch.medium == "local":
         if pool.local_disk is None:
             return "scratch", "its nodes state no local disk"
         if shape.scratch.size > pool.local_disk.size:
-            most = say("storage", pool.local_disk.size)
+            most = format_with_unit("storage", pool.local_disk.size)
             return (
                 "scratch",
-                f"a node has {most} on local disks, a worker needs {bare('storage', shape.scratch.size)}",
+                f"a node has {most} on local disks, a worker needs {format_amount('storage', shape.scratch.size)}",
             )
     return "", ""
 
 
-def _unfit_image(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+def _explain_image_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Return why the image does not run on the nodes of the pool; empty if it does."""
     has = pool.processor
     if has not in shape.architectures:
         return "architecture", f"its nodes are {has}, and the image is built for {shape.architectures[0]}"
     if shape.gpus and pool.gpu is not None and pool.gpu.driver is not None:
-        from gangplan.resolve.image_fit import driver_reason  # few clusters state their drivers
+        from gangplan.resolve.image_fit import explain_driver_misfit  # few clusters state their drivers
 
-        return "driver", driver_reason(pool, shape.cuda, shape.rocm, shape.has_compat)
+        return "driver", explain_driver_misfit(pool, shape.cuda, shape.rocm, shape.has_compat)
     return "", ""
 
 
-def _crowded(shape: WorkerShape, field: str, has: Quantity) -> tuple[str, str]:
+def _explain_container_misfit(shape: WorkerShape, field: str, has: Quantity) -> tuple[str, str]:
     """Return the cause: a setup container that is too large by itself, else the sidecars."""
     largest = max((getattr(one, field) for one in shape.containers if not one.is_sidecar), default=ZERO)
     blamed, what = ("setup", "setup") if largest > has else ("sidecars", "its sidecars")
-    needs = f"a worker with {what} needs {bare(field, shape.whole(field))}"
-    return blamed, f"a node has {say(field, has)}, {needs}"
+    needs = f"a worker with {what} needs {format_amount(field, shape.whole(field))}"
+    return blamed, f"a node has {format_with_unit(field, has)}, {needs}"

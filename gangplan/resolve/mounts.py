@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.findings import Location
-from gangplan.model.folders import KERNEL, LAUNCH_SCRIPTS, PROGRAMS, ROOT, SCRATCH, STATE, is_in
+from gangplan.model.folders import (
+    KERNEL_FOLDERS,
+    LAUNCH_SCRIPTS,
+    PROGRAM_FOLDERS,
+    ROOT_HOME,
+    SCRATCH_FOLDER,
+    STATE_FOLDERS,
+    is_in_folder,
+)
 from gangplan.model.job import Mount, PulledImage
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.pods import WORKDIR_UNUSABLE
@@ -13,14 +21,14 @@ from gangplan.rules.specs import MOUNT_COLLISION, MOUNT_HIDES
 from gangplan.spec.pods import Scratch
 
 # Folders that Trainer, the kubelet or the run's own volumes fill: nothing may be mounted there or below.
-TAKEN = {
+TAKEN_FOLDERS = {
     "/etc/mpi": "Trainer puts the list of hosts there",
     LAUNCH_SCRIPTS: "gangplan's launch scripts are there",
-    **KERNEL,
+    **KERNEL_FOLDERS,
     "/var/run/secrets": "Kubernetes puts tokens there",
     "/run/secrets": "Kubernetes puts tokens there",
 }
-SYSTEM = {**PROGRAMS, **STATE}
+SYSTEM = {**PROGRAM_FOLDERS, **STATE_FOLDERS}
 
 
 def check_mounts(context: JobResolution, mounts: Sequence[Mount], image: PulledImage | None) -> None:
@@ -30,13 +38,19 @@ def check_mounts(context: JobResolution, mounts: Sequence[Mount], image: PulledI
         name = mount.name
         if mount.path in seen:
             message = f"'{name}' is mounted at {mount.path}, which is used by '{seen[mount.path]}'"
-            context.report(MOUNT_COLLISION, place_of(context, mount), message, "Choose another folder.")
-        elif reason := _taken(mount.path, image):
+            context.report(MOUNT_COLLISION, locate_mount(context, mount), message, "Choose another folder.")
+        elif reason := _explain_reserved_path(mount.path, image):
             message = f"'{name}' is mounted at {mount.path}, which the run itself uses: {reason}"
-            context.report(MOUNT_COLLISION, place_of(context, mount), message, _elsewhere(context, name))
-        elif (reason := _hidden(mount.path, image)) and not (mount.scratch and mount.path == SCRATCH):
+            context.report(
+                MOUNT_COLLISION, locate_mount(context, mount), message, _suggest_mount_folder(context, name)
+            )
+        elif (reason := _explain_hidden_files(mount.path, image)) and not (
+            mount.scratch and mount.path == SCRATCH_FOLDER
+        ):
             message = f"'{name}' is mounted over {mount.path}: {reason}"
-            context.report(MOUNT_HIDES, place_of(context, mount), message, _elsewhere(context, name))
+            context.report(
+                MOUNT_HIDES, locate_mount(context, mount), message, _suggest_mount_folder(context, name)
+            )
         seen.setdefault(mount.path, name)
 
 
@@ -48,40 +62,40 @@ def check_workdir(context: JobResolution, image: PulledImage | None) -> None:
     path = context.spec.spec.workdir
     if path is None:
         return
-    reason = next((why for folder, why in KERNEL.items() if is_in(path, folder)), "")
-    if is_in(path, ROOT):
+    reason = next((why for folder, why in KERNEL_FOLDERS.items() if is_in_folder(path, folder)), "")
+    if is_in_folder(path, ROOT_HOME):
         user = f"user {image.uid}" if image else "not root"
-        reason = f"only root may enter {ROOT}, and the run is {user}"
+        reason = f"only root may enter {ROOT_HOME}, and the run is {user}"
     if reason:
         message = f"no program can work in {path}: {reason}"
         help = "Write a folder of the image or of data, such as /workspace."
         context.report(WORKDIR_UNUSABLE, context.where("workdir"), message, help)
 
 
-def _taken(path: str, image: PulledImage | None) -> str:
+def _explain_reserved_path(path: str, image: PulledImage | None) -> str:
     """Return why nothing may be mounted at or below a path; empty if it may."""
-    taken = dict(TAKEN)
+    taken = dict(TAKEN_FOLDERS)
     if image is not None and image.mpi is not None:
         taken[image.ssh.keys] = "the key pair of its SSH sessions is there"
-    return next((why for folder, why in taken.items() if is_in(path, folder)), "")
+    return next((why for folder, why in taken.items() if is_in_folder(path, folder)), "")
 
 
-def _hidden(path: str, image: PulledImage | None) -> str:
+def _explain_hidden_files(path: str, image: PulledImage | None) -> str:
     """Return what a mount at exactly this path would hide; empty if that is nothing the run needs."""
-    if is_in(path, ROOT):
+    if is_in_folder(path, ROOT_HOME):
         user = f"user {image.uid}" if image else "not root"
-        return f"only root may enter {ROOT}, and the run is {user}"
-    if path == SCRATCH:
+        return f"only root may enter {ROOT_HOME}, and the run is {user}"
+    if path == SCRATCH_FOLDER:
         return "MPI keeps sockets and files of one host there, and all pods would share them"
-    for file, what in _needs(image):
-        if is_in(file, path):
+    for file, what in _list_needed_image_files(image):
+        if is_in_folder(file, path):
             return f"it hides {file}, {what}"
-    if is_in(LAUNCH_SCRIPTS, path):  # a read-only volume has no room for the folder of another one
+    if is_in_folder(LAUNCH_SCRIPTS, path):  # a read-only volume has no room for the folder of another one
         return f"gangplan's launch scripts are mounted inside it, at {LAUNCH_SCRIPTS}"
     return f"it hides the image's {SYSTEM[path]}" if path in SYSTEM else ""
 
 
-def _needs(image: PulledImage | None) -> list[tuple[str, str]]:
+def _list_needed_image_files(image: PulledImage | None) -> list[tuple[str, str]]:
     """Return files of the image that the run reads, as the catalog states them."""
     if image is None:
         return []
@@ -98,14 +112,14 @@ def _needs(image: PulledImage | None) -> list[tuple[str, str]]:
     ]
 
 
-def _elsewhere(context: JobResolution, name: str) -> str:
+def _suggest_mount_folder(context: JobResolution, name: str) -> str:
     spec = context.spec.spec
     used = {*spec.data.values(), *spec.secrets.files.values(), *spec.files.values()}
     free = next(path for path in (f"/mnt/{name}", f"/mnt/{name}-files", f"/srv/{name}") if path not in used)
     return f"Choose a folder of its own, such as {free}."
 
 
-def place_of(context: JobResolution, mount: Mount) -> Location:
+def locate_mount(context: JobResolution, mount: Mount) -> Location:
     """Return where the spec asks for a mount."""
     spec = context.spec.spec
     if mount.scratch:

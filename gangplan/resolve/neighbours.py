@@ -7,7 +7,7 @@ from gangplan.model.pods import Neighbour
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.rules.neighbours import NEIGHBOUR_UNKNOWN, NEIGHBOUR_UNUSABLE
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 from gangplan.spec.job import Placement
 
 NODE = "kubernetes.io/hostname"
@@ -24,7 +24,7 @@ def resolve_neighbours(
         if names:
             context.origins[field] = Origin("spec", context.where("placement", field))
         for index, name in enumerate(names):
-            _check(context, asked, field, index, name, own)
+            _check_neighbour_name(context, asked, field, index, name, own)
     if placement.topology is not None:
         field = "near" if asked.near else "apart"
         context.report(
@@ -43,7 +43,9 @@ def resolve_neighbours(
     return near, tuple(dict.fromkeys(asked.apart))
 
 
-def _check(context: JobResolution, asked: Placement, field: str, index: int, name: str, own: str) -> None:
+def _check_neighbour_name(
+    context: JobResolution, asked: Placement, field: str, index: int, name: str, own: str
+) -> None:
     where = context.where("placement", field, index)
     if name == own:
         spread = "pack" if field == "near" else "spread"
@@ -55,4 +57,6 @@ def _check(context: JobResolution, asked: Placement, field: str, index: int, nam
         )
     elif name not in context.jobs:
         message = f"team {context.team.name} has no spec {name}.yaml: nothing is near to '{name}', nor apart from it"
-        context.report(NEIGHBOUR_UNKNOWN, where, message, known_or_new("job", name, context.jobs - {own}))
+        context.report(
+            NEIGHBOUR_UNKNOWN, where, message, suggest_known_or_new("job", name, context.jobs - {own})
+        )

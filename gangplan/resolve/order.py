@@ -7,13 +7,13 @@ from dataclasses import field
 from pathlib import Path
 
 from gangplan.records import dataclass
-from gangplan.resolve.targets import target_clusters
+from gangplan.resolve.targets import resolve_target_clusters
 from gangplan.spec.job import TrainingJob
 from gangplan.workspace import Spec, SpecFile, Workspace, load_spec
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OrderedJob:
     """A job or sweep of the team: its file, its name, its spec and where it runs.
 
     `spec` is that of the template for a sweep, and None if the file cannot be read.
@@ -39,12 +39,12 @@ class Order:
 
     workspace: Workspace
     files: Mapping[str, SpecFile]
-    known: dict[str, Step] = field(default_factory=dict)
+    known: dict[str, OrderedJob] = field(default_factory=dict)
 
-    def step(self, name: str) -> Step | None:
+    def step(self, name: str) -> OrderedJob | None:
         """Return a job or sweep, or None if the team has none of that name."""
         if name not in self.known and name in self.files:
-            self.known[name] = step_of(self.workspace, self.files[name])
+            self.known[name] = read_ordered_job(self.workspace, self.files[name])
         return self.known.get(name)
 
     def cycle(self, name: str) -> list[str]:
@@ -68,42 +68,42 @@ def order_of(workspace: Workspace, team: str) -> Order:
     return Order(workspace, {file.stem: file for file in workspace.spec_files if file.team == team})
 
 
-def step_of(workspace: Workspace, file: SpecFile) -> Step:
+def read_ordered_job(workspace: Workspace, file: SpecFile) -> OrderedJob:
     """Read the step of one spec file."""
     sweep = workspace.sweeps.get(file.file)
     if sweep is not None:
-        return _of_sweep(workspace, file)
+        return _read_ordered_sweep(workspace, file)
     spec, _ = load_spec(workspace.root, file, workspace.templates)
     if spec is None:
-        return Step(file, file.stem)
-    clusters, _ = target_clusters(workspace, spec)
-    return Step(file, spec.spec.name or file.stem, spec.spec, tuple(clusters))
+        return OrderedJob(file, file.stem)
+    clusters, _ = resolve_target_clusters(workspace, spec)
+    return OrderedJob(file, spec.spec.name or file.stem, spec.spec, tuple(clusters))
 
 
-def _of_sweep(workspace: Workspace, file: SpecFile) -> Step:
-    from gangplan.spec.sweep_files import trial_jobs  # few workspaces have sweeps
+def _read_ordered_sweep(workspace: Workspace, file: SpecFile) -> OrderedJob:
+    from gangplan.spec.sweep_files import build_trial_jobs  # few workspaces have sweeps
 
     sweep = workspace.sweeps[file.file]
     first = (
-        next((one for one in trial_jobs(sweep, workspace.templates) if one.spec is not None), None)
+        next((one for one in build_trial_jobs(sweep, workspace.templates) if one.spec is not None), None)
         if sweep.sweep
         else None
     )
     if first is None or first.spec is None or sweep.sweep is None:
-        return Step(file, sweep.name, is_sweep=True)
-    clusters, _ = target_clusters(workspace, Spec(file, first.spec, first.document, ""))
+        return OrderedJob(file, sweep.name, is_sweep=True)
+    clusters, _ = resolve_target_clusters(workspace, Spec(file, first.spec, first.document, ""))
     stated = first.spec.model_copy(update={"state": sweep.sweep.state})
-    return Step(file, sweep.name, stated, tuple(clusters), is_sweep=True)
+    return OrderedJob(file, sweep.name, stated, tuple(clusters), is_sweep=True)
 
 
-def successors(workspace: Workspace, files: Collection[str]) -> Iterator[str]:
+def find_successors(workspace: Workspace, files: Collection[str]) -> Iterator[str]:
     """Yield the spec files of jobs that come directly after those of some files, and so name their runs."""
     named = {(one.team, one.stem) for one in workspace.spec_files if one.file in files}
     teams = {team for team, _ in named}
     for file in workspace.spec_files:
         if file.team not in teams or file.file in files or not _may_wait(workspace.root, file):
             continue
-        if any((file.team, name) in named for name in step_of(workspace, file).after):
+        if any((file.team, name) in named for name in read_ordered_job(workspace, file).after):
             yield file.file
 
 

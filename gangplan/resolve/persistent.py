@@ -38,20 +38,20 @@ def is_bucket(connection: Connection | None) -> bool:
     return connection.type in FOLDERS and connection.mount == FOLDERS[connection.type][0]
 
 
-def claim_of(connection: Connection) -> Claim:
+def build_bucket_claim(connection: Connection) -> Claim:
     """Return the claim of a bucket, as a team's file would state it."""
     mode = "ReadOnlyMany" if connection.read_only else "ReadWriteMany"
     return Claim.model_validate({"accessModes": (mode,), "readOnly": connection.read_only})
 
 
-def volumes_of(cluster: Cluster, name: str, team: Team) -> Iterator[VolumeToMake]:
+def list_persistent_volumes(cluster: Cluster, name: str, team: Team) -> Iterator[VolumeToMake]:
     """Yield a team's volumes on a cluster, by name, if its file has a claim or connection for them."""
     namespace, identity = namespace_of(cluster, name, team), identity_of(cluster, name, team)
     for key, stated in sorted(cluster.teams[name].persistent_volumes.items()):
         connection, claim = team.connections.get(key), team.claims.get(key)
         volume = f"{PREFIX}{namespace}.{key}"
         if connection is not None and is_bucket(connection):
-            yield _bucket(key, volume, stated, connection, identity)
+            yield _build_bucket_volume(key, volume, stated, connection, identity)
         elif claim is not None:
             yield VolumeToMake(
                 key,
@@ -69,16 +69,16 @@ def volumes_of(cluster: Cluster, name: str, team: Team) -> Iterator[VolumeToMake
             )
 
 
-def _bucket(
+def _build_bucket_volume(
     key: str, volume: str, stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None
 ) -> VolumeToMake:
-    build = _mountpoint if connection.type == "s3" else _blob
+    build = _build_mountpoint_options if connection.type == "s3" else _build_azure_blob_options
     options, attributes = build(stated, connection, identity)
     return VolumeToMake(
         key,
         volume,
         key,
-        claim_of(connection).access_modes,
+        build_bucket_claim(connection).access_modes,
         stated.size or ENDLESS,
         stated.driver or FOLDERS[connection.type][1],
         stated.handle or volume,
@@ -92,7 +92,9 @@ def _bucket(
 Facts = tuple[list[str], dict[str, str]]
 
 
-def _mountpoint(stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None) -> Facts:
+def _build_mountpoint_options(
+    stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None
+) -> Facts:
     """Return the options and attributes of an S3 bucket."""
     options = ["allow-other"]
     options += [f"region {connection.region}"] if connection.region else []
@@ -105,7 +107,9 @@ def _mountpoint(stated: PersistentVolume, connection: Connection, identity: Clou
     return options, attributes
 
 
-def _blob(stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None) -> Facts:
+def _build_azure_blob_options(
+    stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None
+) -> Facts:
     """Return the options and attributes of an Azure container."""
     options = ["-o allow_other"]
     options += ["-o ro"] if connection.read_only else []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gangplan.model.fabric import Fabric
+from gangplan.model.fabric import WorkerFabric
 from gangplan.model.job import Origin, PulledImage, TargetPool, Toleration
 from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.misfit import FIELDS, WorkerShape, misfit
-from gangplan.resolve.quota import team_pools
-from gangplan.resolve.rdma import rdma
-from gangplan.resolve.reach import PodDemand, launcher_of, takes_all
+from gangplan.resolve.misfit import MISFIT_FIELDS, WorkerShape, explain_misfit
+from gangplan.resolve.quota import list_team_pools
+from gangplan.resolve.rdma import resolve_rdma
+from gangplan.resolve.reach import PodDemand, can_hold_run, resolve_launcher_demand
 from gangplan.rules.model import Rule
 from gangplan.rules.specs import (
     GPU_MODEL_UNKNOWN,
@@ -39,7 +39,7 @@ class ChosenPlacement:
     launcher: TargetPool
     devices: tuple[tuple[str, int], ...]
     topology: tuple[str, str] | None
-    fabric: Fabric
+    fabric: WorkerFabric
     alike: tuple[str, ...] = ()
 
 
@@ -51,12 +51,12 @@ def resolve_placement(
     If none fits the run, choose the first that fits one worker: the proofs report what is too much there.
     """
     everywhere = context.cluster.spec.node_pools
-    pools = {name: everywhere[name] for name in team_pools(context.cluster.spec, context.team.name)}
+    pools = {name: everywhere[name] for name in list_team_pools(context.cluster.spec, context.team.name)}
     asked = context.spec.spec.placement
     if asked and asked.node_pool:
         alike = [asked.node_pool] if _is_taken(context, shape, asked.node_pool, pools, workers) else []
     else:
-        alike = _fitting(context, shape, pools, workers)
+        alike = _find_fitting_pools(context, shape, pools, workers)
     if not alike:
         return None
     name = alike[0]
@@ -64,31 +64,31 @@ def resolve_placement(
         context.origins["nodePool"] = Origin("spec", context.where("placement", "nodePool"))
     else:
         if len(alike) > 1:
-            beside = launcher_of(context, workers) if has_launcher else None
-            name = _roomy(context, shape, pools, alike, workers, beside)
+            beside = resolve_launcher_demand(context, workers) if has_launcher else None
+            name = _find_pool_with_room(context, shape, pools, alike, workers, beside)
         context.origins["nodePool"] = Origin(
             f"first pool of cluster {context.cluster.name} that fits the run",
             context.cluster.document.where(("nodePools", name), key=True),
         )
     pool = pools[name]
-    launcher_name = _launcher_pool(pools, name)
-    rdma_devices, fabric = rdma(context, name, pool, shape.gpus)
+    launcher_name = _choose_launcher_pool(pools, name)
+    rdma_devices, fabric = resolve_rdma(context, name, pool, shape.gpus)
     devices = (
         rdma_devices if not (pool.gpu and shape.gpus) else ((pool.gpu.resource, shape.gpus), *rdma_devices)
     )
     return ChosenPlacement(
         name,
         pool,
-        _pool(name, pool),
-        _pool(launcher_name, pools[launcher_name]),
+        _build_target_pool(name, pool),
+        _build_target_pool(launcher_name, pools[launcher_name]),
         tuple(sorted(devices)),
-        _topology(context, name, pool),
+        _resolve_topology_request(context, name, pool),
         fabric,
         tuple(alike),
     )
 
 
-def gpu_model(context: JobResolution, gpus: int) -> str | None:
+def resolve_gpu_model(context: JobResolution, gpus: int) -> str | None:
     """Return the GPU model asked for; a default model counts only for jobs with GPUs."""
     spec = context.spec.spec
     if spec.gpu and spec.gpu.model:
@@ -109,12 +109,12 @@ def _is_taken(
     """Return whether the pool that the spec names is the team's, and large enough for a worker."""
     if not _is_allowed(context, name, pools):
         return False
-    field, reason = misfit(pools[name], shape)
+    field, reason = explain_misfit(pools[name], shape)
     if reason:
-        from gangplan.resolve.largest import less  # few runs do not fit
+        from gangplan.resolve.largest import suggest_smaller_worker  # few runs do not fit
 
-        otherwise = less({name: pools[name]}, shape, workers, "Name another pool.")
-        rule, help = _told_by(field, otherwise, pools, shape)
+        otherwise = suggest_smaller_worker({name: pools[name]}, shape, workers, "Name another pool.")
+        rule, help = _choose_misfit_rule(field, otherwise, pools, shape)
         context.report(
             rule,
             context.where("placement", "nodePool"),
@@ -124,7 +124,9 @@ def _is_taken(
     return not reason
 
 
-def _told_by(field: str, help: str, pools: dict[str, NodePool], shape: WorkerShape) -> tuple[Rule, str]:
+def _choose_misfit_rule(
+    field: str, help: str, pools: dict[str, NodePool], shape: WorkerShape
+) -> tuple[Rule, str]:
     """Return the rule that reports what keeps a worker off its pools, and its help."""
     if field == "mig":
         slices = sorted({one.gpu.mig for one in pools.values() if one.gpu and one.gpu.mig})
@@ -136,19 +138,21 @@ def _told_by(field: str, help: str, pools: dict[str, NodePool], shape: WorkerSha
         )
     if field not in ("architecture", "driver"):
         return POOL_NO_FIT, help
-    from gangplan.resolve.image_fit import HELP, RULES  # few images do not fit
+    from gangplan.resolve.image_fit import IMAGE_FIT_HELPS, IMAGE_FIT_RULES  # few images do not fit
 
-    return RULES[field], HELP[field]
+    return IMAGE_FIT_RULES[field], IMAGE_FIT_HELPS[field]
 
 
-def check_on_pool(context: JobResolution, image: PulledImage, chosen: ChosenPlacement, gpus: int) -> None:
+def check_image_on_pool(
+    context: JobResolution, image: PulledImage, chosen: ChosenPlacement, gpus: int
+) -> None:
     """Check the image on the chosen pool, if the catalog or the cluster states anything to compare."""
     pool, wanted = chosen.node_pool, context.catalog.requirements
     is_stated = pool.processor != "amd64" or (pool.gpu and pool.gpu.driver) or (wanted and wanted.tier)
     if is_stated or any(one.architectures != ("amd64",) for one in context.catalog.images.values()):
-        from gangplan.resolve.image_fit import check_image
+        from gangplan.resolve.image_fit import check_image_fit
 
-        check_image(context, image, chosen.name, pool, gpus)
+        check_image_fit(context, image, chosen.name, pool, gpus)
 
 
 def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -> bool:
@@ -168,7 +172,7 @@ def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -
     return False
 
 
-def _fitting(
+def _find_fitting_pools(
     context: JobResolution, shape: WorkerShape, pools: dict[str, NodePool], workers: int
 ) -> list[str]:
     """Return the pools where a worker fits, in the order of preference.
@@ -178,31 +182,32 @@ def _fitting(
     """
     names = sorted(pools, key=lambda name: (pools[name].gpu is not None) if not shape.gpus else False)
     offered = [name for name in names if shape.capacity or pools[name].capacity == "on-demand"]
-    fitting = [name for name in offered if not misfit(pools[name], shape)[1]]
+    fitting = [name for name in offered if not explain_misfit(pools[name], shape)[1]]
     if fitting:
         return [name for name in fitting if (pools[name].gpu is None) == (pools[fitting[0]].gpu is None)]
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
     if shape.gpus and shape.model and shape.model not in models:
         message = f"no pool that team {context.team.name} may use on cluster {context.cluster.name} has GPUs called '{shape.model}'"
-        from gangplan.resolve.advice import models_like
+        from gangplan.resolve.advice import suggest_models
 
-        help = models_like(shape.model, filter(None, models), context.cluster.document.file)
+        help = suggest_models(shape.model, filter(None, models), context.cluster.document.file)
         context.report(GPU_MODEL_UNKNOWN, context.where("gpu", "model"), message, help)
         return []
     reasons = "; ".join(
-        f"{name}: {misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}" for name in names
+        f"{name}: {explain_misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}"
+        for name in names
     )
     # The cause is what keeps the worker off the pool that comes nearest.
-    fields = [misfit(pools[name], shape)[0] for name in names]
-    blamed = max(fields, key=lambda field: FIELDS.index(field) if field else -1) or "gpus"
+    fields = [explain_misfit(pools[name], shape)[0] for name in names]
+    blamed = max(fields, key=lambda field: MISFIT_FIELDS.index(field) if field else -1) or "gpus"
     room = {name: pools[name] for name in offered}
     elsewhere = "Run it on another cluster."
     if blamed in ("disk", "scratch", "hugePages", "devices"):
         elsewhere = f"Remove {blamed}, or run it on another cluster."
-    from gangplan.resolve.largest import less
+    from gangplan.resolve.largest import suggest_smaller_worker
 
-    otherwise = less(room, shape, workers, elsewhere)
-    rule, help = _told_by(blamed, otherwise, pools, shape)
+    otherwise = suggest_smaller_worker(room, shape, workers, elsewhere)
+    rule, help = _choose_misfit_rule(blamed, otherwise, pools, shape)
     blamed = blamed if rule is POOL_NO_FIT else "image"
     where = context.where("gpu", "mig") if blamed == "mig" and shape.mig else None
     context.report(
@@ -214,7 +219,7 @@ def _fitting(
     return []
 
 
-def _roomy(
+def _find_pool_with_room(
     context: JobResolution,
     shape: WorkerShape,
     pools: dict[str, NodePool],
@@ -227,13 +232,13 @@ def _roomy(
         wanted = PodDemand(
             workers, shape.gpus, shape.whole("cpu"), shape.whole("memory"), shape.others_on(pools[name])
         )
-        beside = launcher if _launcher_pool(pools, name) == name else None
-        if takes_all(context, name, wanted, beside):
+        beside = launcher if _choose_launcher_pool(pools, name) == name else None
+        if can_hold_run(context, name, wanted, beside):
             return name
     return names[0]
 
 
-def _launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:
+def _choose_launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:
     """Return the pool of a dedicated launcher: the first on-demand one without GPUs, else the workers'.
 
     Its nodes have the same processors as the workers' even if the image is built for several: mpirun starts
@@ -251,7 +256,7 @@ def _launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:
     )
 
 
-def _pool(name: str, pool: NodePool) -> TargetPool:
+def _build_target_pool(name: str, pool: NodePool) -> TargetPool:
     arch = {ARCH_LABEL: pool.arch} if pool.arch else {}
     selector = tuple(sorted({**pool.labels, **arch, LINUX[0]: LINUX[1]}.items()))
     tolerations = tuple(Toleration(taint.key, taint.effect, taint.value or "") for taint in pool.taints)
@@ -267,7 +272,7 @@ def _pool(name: str, pool: NodePool) -> TargetPool:
     )
 
 
-def _topology(context: JobResolution, name: str, pool: NodePool) -> tuple[str, str] | None:
+def _resolve_topology_request(context: JobResolution, name: str, pool: NodePool) -> tuple[str, str] | None:
     """Return Kueue's topology annotation for the workers, as its kind and the node label, or None."""
     asked = context.spec.spec.placement.topology if context.spec.spec.placement else None
     levels = {level.name: level.label for level in context.cluster.spec.topology}

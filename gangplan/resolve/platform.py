@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gangplan.model.job import DnsService, Platform
-from gangplan.model.support import TRAINER
-from gangplan.model.version import NOT_INSTALLED, Version, parse_version
+from gangplan.model.support import TRAINER_LINES
+from gangplan.model.version import NOT_INSTALLED, ToolVersion, parse_version
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile
 
@@ -27,11 +27,11 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
         region=spec.region,
         kubernetes=parse_version(versions.kubernetes),
         trainer=trainer,
-        jobset=parse_version(versions.jobset) if versions.jobset else _pinned_jobset(trainer),
+        jobset=parse_version(versions.jobset) if versions.jobset else _find_pinned_jobset(trainer),
         kueue=parse_version(versions.kueue) if versions.kueue and spec.gang == "kueue" else None,
         openshift=parse_version(versions.openshift) if versions.openshift else None,
         domain=spec.domain,
-        dns=_dns(spec),
+        dns=_resolve_dns_service(spec),
         gang=spec.gang,
         start_wait_s=spec.pods_ready_timeout,
         hands_on=spec.multi_kueue is not None and spec.gang == "kueue",
@@ -42,15 +42,15 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
     )
 
 
-def _pinned_jobset(trainer: Version) -> Version:
+def _find_pinned_jobset(trainer: ToolVersion) -> ToolVersion:
     """Return the JobSet that a version of Trainer brings; for an unknown version, the newest."""
     if trainer == NOT_INSTALLED:
         return NOT_INSTALLED
-    line = TRAINER.get(trainer.line) or list(TRAINER.values())[-1]
+    line = TRAINER_LINES.get(trainer.line) or list(TRAINER_LINES.values())[-1]
     return line.jobset
 
 
-def _dns(spec: Cluster) -> DnsService:
+def _resolve_dns_service(spec: Cluster) -> DnsService:
     if spec.dns is not None:
         labels = tuple(sorted(spec.dns.labels.items()))
         return DnsService(spec.dns.namespace, labels, spec.dns.ports, spec.dns.addresses)

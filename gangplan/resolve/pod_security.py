@@ -17,9 +17,9 @@ from gangplan.spec.queues import PodSecurity
 from gangplan.workspace import ClusterFile, Workspace
 
 
-def raised_levels(cluster: ClusterFile) -> Iterator[Finding]:
+def find_raised_levels(cluster: ClusterFile) -> Iterator[Finding]:
     """Yield the levels weaker than restricted, each with its reason, so that readers of a report see them."""
-    for team, stated in _stated(cluster):
+    for team, stated in _list_stated_levels(cluster):
         message = (
             f"the namespace of team {team} enforces Pod Security {stated.level} instead of restricted until"
             f" {stated.until}: {' '.join(stated.reason.split()).rstrip('.')}"
@@ -33,12 +33,12 @@ def raised_levels(cluster: ClusterFile) -> Iterator[Finding]:
         )
 
 
-def expired_levels(
+def find_expired_levels(
     workspace: Workspace, today: datetime.date, teams: Collection[str] = ()
 ) -> Iterator[Finding]:
     """Yield levels whose last day is over. Namespace labels do not expire, so somebody must remove them."""
     for cluster in workspace.clusters.values():
-        for team, stated in _stated(cluster):
+        for team, stated in _list_stated_levels(cluster):
             if (not teams or team in teams) and datetime.date.fromisoformat(stated.until) < today:
                 yield Finding(
                     POD_SECURITY_EXPIRED,
@@ -49,7 +49,7 @@ def expired_levels(
                 )
 
 
-def unneeded_levels(workspace: Workspace, findings: Iterable[Finding]) -> Iterator[Finding]:
+def find_unneeded_levels(workspace: Workspace, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield levels that no run of the team needs, judged by the findings about all runs."""
     used = {
         (cluster, one.object_ref.split("/")[1])
@@ -58,7 +58,7 @@ def unneeded_levels(workspace: Workspace, findings: Iterable[Finding]) -> Iterat
         for cluster in one.clusters
     }
     for name, cluster in workspace.clusters.items():
-        for team, stated in _stated(cluster):
+        for team, stated in _list_stated_levels(cluster):
             file = workspace.teams.get(team)
             space = namespace_of(cluster.spec, team, file.spec) if file else team
             if (name, space) not in used:
@@ -70,7 +70,7 @@ def unneeded_levels(workspace: Workspace, findings: Iterable[Finding]) -> Iterat
                 )
 
 
-def _stated(cluster: ClusterFile) -> Iterator[tuple[str, PodSecurity]]:
+def _list_stated_levels(cluster: ClusterFile) -> Iterator[tuple[str, PodSecurity]]:
     for team, queue in cluster.spec.teams.items():
         if queue.pod_security is not None:
             yield team, queue.pod_security

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.frameworks import BY_MPI, Framework
+from gangplan.model.frameworks import MPI_FRAMEWORKS, Framework
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.preflight import PREFLIGHT_LAUNCHER, PREFLIGHT_MISSING
 from gangplan.spec.catalog import Image
@@ -11,7 +11,7 @@ from gangplan.spec.catalog import Image
 def resolve_preflight(context: JobResolution, name: str, image: Image, framework: Framework) -> str:
     """Return the image's preflight program; empty, with a finding, without a program or without mpirun."""
     where = context.where("preflight")
-    if framework not in BY_MPI:
+    if framework not in MPI_FRAMEWORKS:
         context.report(
             PREFLIGHT_LAUNCHER,
             where,

@@ -5,62 +5,73 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gangplan.model.quantity import ZERO, Quantity
-from gangplan.model.site import Amount, FlavorQuota
-from gangplan.resolve.shares import amounts_of, capacity, covered_resources, fraction
+from gangplan.model.site import FlavorQuota, QuotaAmount
+from gangplan.resolve.shares import (
+    amounts_of,
+    compute_fraction,
+    compute_pool_capacity,
+    list_covered_resources,
+)
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
 from gangplan.spec.queues import Share, TeamQueue
 
 # The cohort of all teams if a cluster file declares none.
-COHORT = "training"
-ONE = Quantity.of(1)
+DEFAULT_COHORT = "training"
+DEFAULT_WEIGHT = Quantity.of(1)
 
-Amounts = dict[str, Quantity]  # resource -> amount
+ResourceQuantities = dict[str, Quantity]  # resource -> amount
 
 
 def weight_of(team: TeamQueue) -> Quantity:
     """Return a team's fair share; 1 unless stated."""
-    return ONE if team.weight is None else team.weight
+    return DEFAULT_WEIGHT if team.weight is None else team.weight
 
 
 def cohort_of(cluster: Cluster, team: TeamQueue) -> str:
     """Return the cohort that a team is in. Checks make sure that it names one if there are several."""
-    return team.cohort or next(iter(cluster.cohorts), COHORT)
+    return team.cohort or next(iter(cluster.cohorts), DEFAULT_COHORT)
 
 
-def team_pools(cluster: Cluster, team: str) -> tuple[str, ...]:
+def list_team_pools(cluster: Cluster, team: str) -> tuple[str, ...]:
     """Return the pools that a team may use, in the cluster's order of preference."""
     stated = cluster.teams[team].quota if team in cluster.teams else None
     return tuple(name for name in cluster.node_pools if stated is None or name in stated)
 
 
-def all_shares(cluster: Cluster) -> dict[str, dict[str, Amounts]]:
+def compute_team_shares(cluster: Cluster) -> dict[str, dict[str, ResourceQuantities]]:
     """Return each team's guaranteed amounts by pool and resource: its quota, else a part of the rest."""
     pools, teams = cluster.node_pools, cluster.teams
-    shares: dict[str, dict[str, Amounts]] = {name: {} for name in teams}
+    shares: dict[str, dict[str, ResourceQuantities]] = {name: {} for name in teams}
     weights = {name: weight_of(team).nano for name, team in teams.items() if team.quota is None}
     for name, pool in pools.items():
         for team, queue in teams.items():
             if queue.quota is not None and name in queue.quota:
                 shares[team][name] = amounts_of(queue.quota[name], pool)
-        for team, amounts in _parts_of_rest(pool, rest_of(cluster, name), weights).items():
+        for team, amounts in _divide_unassigned_quota(
+            pool, compute_unassigned(cluster, name), weights
+        ).items():
             shares[team][name] = amounts
     return shares
 
 
-def _parts_of_rest(pool: NodePool, rest: Amounts, weights: Mapping[str, int]) -> dict[str, Amounts]:
+def _divide_unassigned_quota(
+    pool: NodePool, rest: ResourceQuantities, weights: Mapping[str, int]
+) -> dict[str, ResourceQuantities]:
     """Divide what stated quotas leave of a pool by weight among the teams that state none."""
     if pool.gpu:
-        gpus = _by_weight(rest[pool.gpu.resource].value(), weights)
+        gpus = _divide_devices_by_weight(rest[pool.gpu.resource].value(), weights)
         return {team: amounts_of(Share(gpus=count), pool) for team, count in gpus.items()}
     whole = sum(weights.values())
     return {
-        team: {resource: fraction(amount, weight, whole, resource) for resource, amount in rest.items()}
+        team: {
+            resource: compute_fraction(amount, weight, whole, resource) for resource, amount in rest.items()
+        }
         for team, weight in weights.items()
     }
 
 
-def rest_of(cluster: Cluster, name: str) -> Amounts:
+def compute_unassigned(cluster: Cluster, name: str) -> ResourceQuantities:
     """Return what the stated quotas of teams and cohorts leave of a pool; never below zero."""
     pool = cluster.node_pools[name]
     stated = [team.quota for team in cluster.teams.values()] + [
@@ -68,14 +79,14 @@ def rest_of(cluster: Cluster, name: str) -> Amounts:
     ]
     taken = [amounts_of(shares[name], pool) for shares in stated if shares and name in shares]
     left = {}
-    for resource, total in capacity(pool).items():
+    for resource, total in compute_pool_capacity(pool).items():
         for amounts in taken:
             total -= amounts[resource]
         left[resource] = max(total, ZERO)
     return left
 
 
-def _by_weight(count: int, weights: Mapping[str, int]) -> dict[str, int]:
+def _divide_devices_by_weight(count: int, weights: Mapping[str, int]) -> dict[str, int]:
     """Divide whole devices by weight; the rest from rounding goes to the largest remainders, then by name."""
     whole = sum(weights.values())
     if not whole:
@@ -87,65 +98,71 @@ def _by_weight(count: int, weights: Mapping[str, int]) -> dict[str, int]:
     return parts
 
 
-def quotas_of(
-    cluster: Cluster, team: str, shares: Mapping[str, Amounts], flavors: Mapping[str, str]
+def list_team_quotas(
+    cluster: Cluster, team: str, shares: Mapping[str, ResourceQuantities], flavors: Mapping[str, str]
 ) -> tuple[FlavorQuota, ...]:
     """Return the quotas of a team's queue; `flavors` names the flavor of each pool."""
     queue = cluster.teams[team]
     return tuple(
-        _flavor_quota(
+        _build_flavor_quota(
             cluster,
             flavors[pool],
             amounts,
-            _limit(cluster, queue.borrow, pool),
-            _limit(cluster, queue.lend, pool),
+            _compute_quota_limit(cluster, queue.borrow, pool),
+            _compute_quota_limit(cluster, queue.lend, pool),
         )
         for pool, amounts in shares.items()
     )
 
 
-def cohort_quotas(cluster: Cluster, name: str, flavors: Mapping[str, str]) -> tuple[FlavorQuota, ...]:
+def list_cohort_quotas(cluster: Cluster, name: str, flavors: Mapping[str, str]) -> tuple[FlavorQuota, ...]:
     """Return a cohort's own quotas and limits, for every pool that its block concerns."""
     cohort = cluster.cohorts[name]
     named = {*cohort.quota, *(cohort.borrow or ()), *(cohort.lend or ())}
     is_limited = cohort.borrow is not None or cohort.lend is not None
     pools = [pool for pool in cluster.node_pools if is_limited or pool in named]
     return tuple(
-        _flavor_quota(
+        _build_flavor_quota(
             cluster,
             flavors[pool],
             amounts_of(cohort.quota.get(pool, Share()), cluster.node_pools[pool]),
-            _limit(cluster, cohort.borrow, pool),
-            _limit(cluster, cohort.lend, pool),
+            _compute_quota_limit(cluster, cohort.borrow, pool),
+            _compute_quota_limit(cluster, cohort.lend, pool),
         )
         for pool in pools
     )
 
 
-def _limit(cluster: Cluster, shares: dict[str, Share] | None, pool: str) -> Amounts | None:
+def _compute_quota_limit(
+    cluster: Cluster, shares: dict[str, Share] | None, pool: str
+) -> ResourceQuantities | None:
     """Return a borrowing or lending limit; None is no limit, and a pool missing from a stated one is zero."""
     if shares is None:
         return None
     return amounts_of(shares.get(pool, Share()), cluster.node_pools[pool])
 
 
-def _flavor_quota(
-    cluster: Cluster, flavor: str, nominal: Amounts, borrow: Amounts | None, lend: Amounts | None
+def _build_flavor_quota(
+    cluster: Cluster,
+    flavor: str,
+    nominal: ResourceQuantities,
+    borrow: ResourceQuantities | None,
+    lend: ResourceQuantities | None,
 ) -> FlavorQuota:
     return FlavorQuota(
         flavor,
         tuple(
-            Amount(
+            QuotaAmount(
                 resource,
                 nominal.get(resource, ZERO),
                 None if borrow is None else borrow.get(resource, ZERO),
                 None if lend is None else lend.get(resource, ZERO),
             )
-            for resource in covered_resources(cluster)
+            for resource in list_covered_resources(cluster)
         ),
     )
 
 
-def gpu_resources(cluster: Cluster) -> set[str]:
+def list_gpu_resources(cluster: Cluster) -> set[str]:
     """Return the names of the resources under which the cluster's pools offer GPUs."""
     return {pool.gpu.resource for pool in cluster.node_pools.values() if pool.gpu}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.model.fabric import NO_ACCESS, Fabric, FabricAccess
+from gangplan.model.fabric import NO_ACCESS, FabricAccess, WorkerFabric
 from gangplan.model.job import Origin
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.recipes import RDMA_DEVICES, RDMA_WITH_TCP
@@ -12,10 +12,12 @@ from gangplan.rules.specs import RDMA_FALLBACK, RDMA_MISSING
 from gangplan.spec.nodes import NodePool, PoolRdma
 
 Devices = tuple[tuple[str, int], ...]
-NONE: tuple[Devices, Fabric] = ((), Fabric())
+NONE: tuple[Devices, WorkerFabric] = ((), WorkerFabric())
 
 
-def rdma(context: JobResolution, name: str, pool: NodePool, gpus: int) -> tuple[Devices, Fabric]:
+def resolve_rdma(
+    context: JobResolution, name: str, pool: NodePool, gpus: int
+) -> tuple[Devices, WorkerFabric]:
     """Return the RDMA devices of a worker with so many GPUs, by resource, and their networks.
 
     Both are empty unless the spec asks for RDMA and the pool has it.
@@ -34,11 +36,11 @@ def rdma(context: JobResolution, name: str, pool: NodePool, gpus: int) -> tuple[
             "Remove transport: tcp, or remove rdma.",
         )
         return NONE
-    access = _access(context, pool)
+    access = _find_pool_fabric_access(context, pool)
     if pool.rails or access.name:
-        counts = _counts(context, name, pool, wanted, gpus)
+        counts = _count_rdma_devices(context, name, pool, wanted, gpus)
         taken = [(rail, count) for rail, count in zip(pool.rails, counts, strict=True) if count]
-        return tuple((rail.resource, count) for rail, count in taken), _fabric(taken, access)
+        return tuple((rail.resource, count) for rail, count in taken), _build_worker_fabric(taken, access)
     if wanted != "auto":
         context.report(
             RDMA_MISSING,
@@ -57,15 +59,17 @@ def rdma(context: JobResolution, name: str, pool: NodePool, gpus: int) -> tuple[
     return NONE
 
 
-def _access(context: JobResolution, pool: NodePool) -> FabricAccess:
+def _find_pool_fabric_access(context: JobResolution, pool: NodePool) -> FabricAccess:
     if pool.fabric is None:
         return NO_ACCESS
-    from gangplan.resolve.fabrics import access_of  # few clusters have one
+    from gangplan.resolve.fabrics import resolve_fabric_access  # few clusters have one
 
-    return access_of(context.cluster.spec, pool)
+    return resolve_fabric_access(context.cluster.spec, pool)
 
 
-def _counts(context: JobResolution, name: str, pool: NodePool, wanted: str | int, gpus: int) -> list[int]:
+def _count_rdma_devices(
+    context: JobResolution, name: str, pool: NodePool, wanted: str | int, gpus: int
+) -> list[int]:
     """Return the number of devices of one worker on each rail of its pool."""
     most = [rail.most for rail in pool.rails]
     if wanted == "all":
@@ -91,10 +95,10 @@ def _counts(context: JobResolution, name: str, pool: NodePool, wanted: str | int
             f"{number} RDMA devices per worker, but a node of pool '{name}' has {sum(most)}{shared}",
             f"Write rdma: all, or a number up to {sum(most)}." if most else "Write rdma: required.",
         )
-    return _dealt(number, most)
+    return _distribute_rdma_devices(number, most)
 
 
-def _dealt(number: int, most: Sequence[int]) -> list[int]:
+def _distribute_rdma_devices(number: int, most: Sequence[int]) -> list[int]:
     """Distribute devices over the rails in turn, to each at most as many as it has."""
     counts = [0] * len(most)
     while sum(counts) < min(number, sum(most)):
@@ -104,17 +108,17 @@ def _dealt(number: int, most: Sequence[int]) -> list[int]:
     return counts
 
 
-def _fabric(taken: Sequence[tuple[PoolRdma, int]], access: FabricAccess) -> Fabric:
+def _build_worker_fabric(taken: Sequence[tuple[PoolRdma, int]], access: FabricAccess) -> WorkerFabric:
     """Return the networks, interfaces and cards of a worker's devices, and the fabric's access."""
-    networks = [one for rail, count in taken for one in _attached(rail, count)]
+    networks = [one for rail, count in taken for one in _list_rail_networks(rail, count)]
     interfaces = [rail.interface for rail, _ in taken if rail.interface]
     hcas = [card for rail, _ in taken for card in rail.hcas]
     resources = tuple(rail.resource for rail, _ in taken)
     names, cards = tuple(dict.fromkeys(interfaces)), tuple(dict.fromkeys(hcas))
-    return Fabric(resources, tuple(networks), names, cards, access)
+    return WorkerFabric(resources, tuple(networks), names, cards, access)
 
 
-def _attached(rail: PoolRdma, count: int) -> tuple[str, ...]:
+def _list_rail_networks(rail: PoolRdma, count: int) -> tuple[str, ...]:
     """Return the networks of a rail, one for each device.
 
     Multus gives the devices of a resource one by one to the networks that name it, so a network is listed as

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.model.profiles import launcher_size
+from gangplan.model.profiles import size_launcher
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.quota import Amounts
-from gangplan.resolve.shares import CPU, MEMORY, free_per_node, pool_nodes
-from gangplan.resolve.site import most_by_pool
+from gangplan.resolve.quota import ResourceQuantities
+from gangplan.resolve.shares import CPU_RESOURCE, MEMORY_RESOURCE, compute_free_per_node, count_pool_nodes
+from gangplan.resolve.site import compute_most_by_pool
 from gangplan.spec.job import Launcher
 from gangplan.spec.nodes import NodePool
 
@@ -26,14 +26,14 @@ class PodDemand:
     others: tuple[tuple[str, Quantity], ...] = ()
 
 
-def launcher_of(context: JobResolution, workers: int) -> PodDemand:
+def resolve_launcher_demand(context: JobResolution, workers: int) -> PodDemand:
     """Return a dedicated launcher's demand: as the spec states, else by the number of workers; never GPUs."""
     asked = context.spec.spec.launcher or Launcher()
-    cpu, memory = launcher_size(workers)
+    cpu, memory = size_launcher(workers)
     return PodDemand(1, 0, asked.cpu or cpu, asked.memory or memory)
 
 
-def takes_all(context: JobResolution, name: str, workers: PodDemand, launcher: PodDemand | None) -> bool:
+def can_hold_run(context: JobResolution, name: str, workers: PodDemand, launcher: PodDemand | None) -> bool:
     """Return whether an idle pool holds all workers at once, with `launcher` if it runs there too.
 
     This is an estimate from the cluster file alone: a pool that it rejects would refuse the run; one that it
@@ -41,15 +41,15 @@ def takes_all(context: JobResolution, name: str, workers: PodDemand, launcher: P
     """
     spec = context.cluster.spec
     pool = spec.node_pools[name]
-    if _slots(pool, workers) * pool_nodes(pool) < workers.count:
+    if _count_pods_per_node(pool, workers) * count_pool_nodes(pool) < workers.count:
         return False
-    most = most_by_pool(context.cluster, context.teams).get(context.team.name)
+    most = compute_most_by_pool(context.cluster, context.teams).get(context.team.name)
     return most is None or _is_within(pool, most.get(name, {}), workers, launcher)
 
 
-def _slots(pool: NodePool, demand: PodDemand) -> int:
+def _count_pods_per_node(pool: NodePool, demand: PodDemand) -> int:
     """Return how many of these pods fit on one empty node."""
-    cpu, memory = free_per_node(pool)
+    cpu, memory = compute_free_per_node(pool)
     counts = [
         has.nano // wants.nano for has, wants in ((cpu, demand.cpu), (memory, demand.memory)) if wants > ZERO
     ]
@@ -61,19 +61,21 @@ def _slots(pool: NodePool, demand: PodDemand) -> int:
     return min(counts, default=demand.count)
 
 
-def _is_within(pool: NodePool, most: Amounts, workers: PodDemand, launcher: PodDemand | None) -> bool:
-    total: Amounts = {}
-    for resource, amount in _amounts(pool, workers, launcher):
+def _is_within(
+    pool: NodePool, most: ResourceQuantities, workers: PodDemand, launcher: PodDemand | None
+) -> bool:
+    total: ResourceQuantities = {}
+    for resource, amount in _list_demanded_amounts(pool, workers, launcher):
         total[resource] = total.get(resource, ZERO) + amount
     return all(amount <= most.get(resource, ZERO) for resource, amount in total.items())
 
 
-def _amounts(pool: NodePool, *demands: PodDemand | None) -> Iterator[tuple[str, Quantity]]:
+def _list_demanded_amounts(pool: NodePool, *demands: PodDemand | None) -> Iterator[tuple[str, Quantity]]:
     for demand in demands:
         if demand is None:
             continue
-        yield CPU, demand.cpu * demand.count
-        yield MEMORY, demand.memory * demand.count
+        yield CPU_RESOURCE, demand.cpu * demand.count
+        yield MEMORY_RESOURCE, demand.memory * demand.count
         if demand.gpus and pool.gpu:
             yield pool.gpu.resource, Quantity.of(demand.gpus * demand.count)
         for resource, amount in demand.others:

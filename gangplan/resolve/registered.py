@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gangplan.model.job import EnvVar, Job, ValueOrigin
-from gangplan.model.pods import MODEL_ENV, Registered
+from gangplan.model.pods import MODEL_ENV, RegisteredModel
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.order import step_of
+from gangplan.resolve.order import read_ordered_job
 from gangplan.rules.models import MODEL_ALONE, MODEL_TWICE
-from gangplan.source import MOST_BYTES
+from gangplan.source import MAX_DOCUMENT_BYTES
 from gangplan.spec.job import Model
 from gangplan.workspace import SpecFile, Workspace
 
 
-def model_env(model: Model) -> dict[str, EnvVar]:
+def build_model_env(model: Model) -> dict[str, EnvVar]:
     """Return the variables with the model that the command should register."""
     return {
         name: EnvVar(name, getattr(model, field), origins=(ValueOrigin("spec", ("model", field)),))
@@ -23,7 +23,7 @@ def model_env(model: Model) -> dict[str, EnvVar]:
     }
 
 
-def add_model(context: JobResolution, workspace: Workspace, job: Job) -> Job:
+def add_registered_model(context: JobResolution, workspace: Workspace, job: Job) -> Job:
     """Return the job with the model that it registers, and report findings about it."""
     model = context.spec.spec.model
     assert model is not None
@@ -31,22 +31,24 @@ def add_model(context: JobResolution, workspace: Workspace, job: Job) -> Job:
         message = f"the job registers {model.name} {model.version}, and comes after no job that trains it"
         help = "Write after: [JOB] with the job that trains it; that one stays complete if this one fails."
         context.report(MODEL_ALONE, context.where("model", key=True), message, help)
-    for where, help in _others(context, workspace, model):
+    for where, help in _find_other_registrations(context, workspace, model):
         message = f"{model.name} {model.version} is registered twice: {where} registers it, too"
         context.report(MODEL_TWICE, context.where("model", "version"), message, help)
-    return replace(job, model=Registered(model.name, model.version))
+    return replace(job, model=RegisteredModel(model.name, model.version))
 
 
-def _others(context: JobResolution, workspace: Workspace, model: Model) -> Iterator[tuple[str, str]]:
+def _find_other_registrations(
+    context: JobResolution, workspace: Workspace, model: Model
+) -> Iterator[tuple[str, str]]:
     """Yield who else registers the version, in any state: another job, or this one on another cluster."""
-    own = step_of(workspace, context.spec.source)
+    own = read_ordered_job(workspace, context.spec.source)
     if len(own.clusters) > 1 and context.cluster.name != own.clusters[0]:
         help = f"Write clusters: [{own.clusters[0]}]; one cluster registers it."
         yield f"the job itself on {own.clusters[0]}", help
     for file in workspace.spec_files:
         if file.team != context.team.name or file.file == context.spec.source.file:
             continue
-        other = step_of(workspace, file).spec if _may_register(workspace, file) else None
+        other = read_ordered_job(workspace, file).spec if _may_register(workspace, file) else None
         if other is not None and other.model == model:
             yield file.file, "Give this one another version; registries keep the first, or mix both."
 
@@ -55,7 +57,7 @@ def _may_register(workspace: Workspace, file: SpecFile) -> bool:
     """Return whether a file contains `model`, or `template`, which may add one; most need not be parsed."""
     try:
         with (workspace.root / file.file).open("rb") as stream:
-            data = stream.read(MOST_BYTES)
+            data = stream.read(MAX_DOCUMENT_BYTES)
     except OSError:
         return False
     return b"model" in data or b"template" in data

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from gangplan.model.frameworks import TF_ROLES, WITH_ROLES
-from gangplan.model.job import Origin, PulledImage, Resources, Role
+from gangplan.model.frameworks import FRAMEWORKS_WITH_ROLES, TF_ROLES
+from gangplan.model.job import Origin, PulledImage, ResolvedRole, Resources
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.image import pull, with_image
-from gangplan.resolve.misfit import WorkerShape, misfit
+from gangplan.resolve.image import add_image_needs, resolve_catalog_image
+from gangplan.resolve.misfit import WorkerShape, explain_misfit
 from gangplan.resolve.placement import ChosenPlacement
-from gangplan.resolve.variables import own_env
+from gangplan.resolve.variables import resolve_env_block
 from gangplan.rules.roles import ROLE_UNUSABLE
 from gangplan.rules.specs import IMAGE_UNKNOWN, POOL_NO_FIT
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 from gangplan.spec.job import Role as Asked
 from gangplan.spec.job import Step
 
 # Replicated jobs that Trainer finds by their names (v2.3.0, pkg/constants).
-TAKEN = ("node", "launcher", "worker", "workers", "dataset-initializer", "model-initializer")
+TAKEN_ROLE_NAMES = ("node", "launcher", "worker", "workers", "dataset-initializer", "model-initializer")
 
 
 def resolve_roles(
     context: JobResolution, image: PulledImage, placement: ChosenPlacement, shape: WorkerShape
-) -> tuple[Role, ...]:
+) -> tuple[ResolvedRole, ...]:
     """Return each role, by name, with its image, its resources and its pool."""
     asked = context.spec.spec.roles
     if not asked:
         return ()
     context.origins["roles"] = Origin("spec", context.where("roles"))
-    if image.framework not in WITH_ROLES:
+    if image.framework not in FRAMEWORKS_WITH_ROLES:
         context.report(
             ROLE_UNUSABLE,
             context.where("roles"),
@@ -39,13 +39,14 @@ def resolve_roles(
         role
         for name, one in sorted(asked.items())
         if _is_sound(context, image, name, one)
-        and (role := shaped(context, image, placement, shape, name, one, ("roles", name))) is not None
+        and (role := resolve_role_or_step(context, image, placement, shape, name, one, ("roles", name)))
+        is not None
     )
 
 
 def _is_sound(context: JobResolution, image: PulledImage, name: str, one: Asked) -> bool:
     where = context.where("roles", name, key=True)
-    if name in TAKEN:
+    if name in TAKEN_ROLE_NAMES:
         message = f"a role cannot be called '{name}': workers, launcher and initializers have these names"
         context.report(ROLE_UNUSABLE, where, message, "Choose another name.")
     elif image.framework == "tensorflow" and name not in TF_ROLES:
@@ -62,7 +63,7 @@ def _is_sound(context: JobResolution, image: PulledImage, name: str, one: Asked)
     return False
 
 
-def shaped(
+def resolve_role_or_step(
     context: JobResolution,
     image: PulledImage,
     placement: ChosenPlacement,
@@ -70,7 +71,7 @@ def shaped(
     name: str,
     one: Asked | Step,
     at: tuple[str | int, ...],
-) -> Role | None:
+) -> ResolvedRole | None:
     """Return the pods of a role or step at a path of the spec, or None and report why not."""
     reference = image.reference
     what = f"{'step' if isinstance(one, Step) else 'role'} '{name}'"
@@ -80,10 +81,13 @@ def shaped(
         if entry is None:
             message = f"image '{one.image}' is not in images/catalog.yaml"
             context.report(
-                IMAGE_UNKNOWN, where, message, known_or_new("image", one.image, context.catalog.images)
+                IMAGE_UNKNOWN,
+                where,
+                message,
+                suggest_known_or_new("image", one.image, context.catalog.images),
             )
             return None
-        found = pull(context, one.image, entry, where)
+        found = resolve_catalog_image(context, one.image, entry, where)
         if found is None:
             return None
         reference = found
@@ -91,8 +95,8 @@ def shaped(
     offered = context.cluster.spec.node_pools[pool.name]
     cpu, memory = one.cpu or shape.cpu, one.memory or shape.memory
     wanted = WorkerShape(one.gpus or 0, shape.model, shape.mig, cpu, memory, None)
-    wanted = with_image(context, wanted, one.image or image.name)
-    field, reason = misfit(offered, wanted)
+    wanted = add_image_needs(context, wanted, one.image or image.name)
+    field, reason = explain_misfit(offered, wanted)
     if reason:
         field = "gpus" if field == "mig" else field
         stated = field in one.model_fields_set
@@ -106,7 +110,7 @@ def shaped(
         )
         return None
     devices = ((offered.gpu.resource, one.gpus),) if offered.gpu and one.gpus else ()
-    env = tuple(own_env(context, one.env, (*at, "env")).values())
+    env = tuple(resolve_env_block(context, one.env, (*at, "env")).values())
     argv = one.command or ()
     workers = 1 if isinstance(one, Step) else one.workers
-    return Role(name, workers, reference, argv, env, Resources(cpu, memory, devices), pool)
+    return ResolvedRole(name, workers, reference, argv, env, Resources(cpu, memory, devices), pool)

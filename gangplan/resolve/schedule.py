@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gangplan.model.backend import TRAINJOB
-from gangplan.model.cost import most_seconds
-from gangplan.model.cron import HOUR, MINUTE, next_start, parse_cron
+from gangplan.model.cost import compute_max_seconds
+from gangplan.model.cron import HOUR, MINUTE, find_next_start, parse_cron
 from gangplan.model.duration import format_duration
-from gangplan.model.job import PLACEHOLDER, EnvVar, Job, Schedule, ValueOrigin
-from gangplan.model.pods import RUN_NAME
-from gangplan.model.starts import FIRST, NoZonesError, clock_changes, shortest_gap, zone_of
-from gangplan.resolve.client import client_of
+from gangplan.model.job import HASH_PLACEHOLDER, EnvVar, Job, RunSchedule, ValueOrigin
+from gangplan.model.pods import RUN_NAME_VARIABLE
+from gangplan.model.starts import (
+    FIRST_YEAR,
+    NoZonesError,
+    find_clock_changes,
+    find_shortest_gap,
+    find_time_zone,
+)
+from gangplan.resolve.client import resolve_client_image
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.model import WARNING
 from gangplan.rules.schedules import (
@@ -31,10 +37,10 @@ from gangplan.spec.job import Schedule as Asked
 # (pkg/controller/cronjob/utils.go).
 MOST_MISSED = 100
 # 1 January of the first year in which starts are checked, in seconds since 1970.
-_BEGIN = (FIRST - 1970) * 365 * 86400
+_BEGIN = (FIRST_YEAR - 1970) * 365 * 86400
 
 
-def backend_of(cluster: Cluster) -> str:
+def find_schedule_backend(cluster: Cluster) -> str:
     """Return what starts scheduled runs on a cluster: cronjob or commit; empty if nothing does."""
     offered = cluster.schedules
     if offered is None:
@@ -47,55 +53,58 @@ def add_schedule(context: JobResolution, job: Job, asked: Asked, field: str = "s
 
     A schedule of another job is checked where it is written.
     """
-    backend = backend_of(context.cluster.spec)
+    backend = find_schedule_backend(context.cluster.spec)
     if not backend:
         message = f"cluster {context.cluster.name} offers no schedules"
         help = "Remove schedule, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}."
         context.report(SCHEDULE_NOT_OFFERED, context.where("schedule", key=True), message, help)
         return job
     if field == "schedule":
-        _check(context, asked, job)
-    client, uid, gid = client_of(context, "schedule") if backend == "cronjob" else ("", 0, 0)
+        _check_schedule_times(context, asked, job)
+    client, uid, gid = resolve_client_image(context, "schedule") if backend == "cronjob" else ("", 0, 0)
     if client:
-        for place, message in _unusable(job):
+        for place, message in _find_schedule_obstacles(job):
             help = "Remove it, or let commits start the runs (schedules.backend: commit of the cluster)."
             place = field if place == "schedule" else place
             context.report(SCHEDULE_UNUSABLE, context.where(place, key=True), message, help)
-    made = Schedule(
+    made = RunSchedule(
         asked.cron, asked.time_zone, asked.starting_deadline, asked.keep, asked.concurrency, client, uid, gid
     )
     if not client:
         return replace(job, schedule=made)
-    return replace(job, schedule=made, is_dated=True, env=_proxied(job))
+    return replace(job, schedule=made, is_dated=True, env=_add_pods_to_no_proxy(job))
 
 
-def _proxied(job: Job) -> tuple[EnvVar, ...]:
+def _add_pods_to_no_proxy(job: Job) -> tuple[EnvVar, ...]:
     """Return the variables of dated runs, with the names of their pods in NO_PROXY.
 
     The runtime exists before the run, so each pod reads the run's name from its label (JobSet v0.10 to v0.12)
     into a variable that must come before NO_PROXY: a variable can use only those before it.
     """
-    own = f".{job.name}-{PLACEHOLDER}"
-    found = [_reading(one, own) if own in one.value.split(",") else one for one in job.env]
+    own = f".{job.name}-{HASH_PLACEHOLDER}"
+    found = [_insert_run_name_variable(one, own) if own in one.value.split(",") else one for one in job.env]
     if found == list(job.env):
         return job.env
-    return tuple(sorted((*found, label_variable()), key=lambda one: one.name))
+    return tuple(sorted((*found, build_run_name_env()), key=lambda one: one.name))
 
 
-def label_variable() -> EnvVar:
+def build_run_name_env() -> EnvVar:
     """Return the variable with the name of a dated run, read from the label of its pods."""
-    origins = (ValueOrigin("spec", ("env", RUN_NAME), f"env in the spec could set {RUN_NAME}"),)
-    return EnvVar(RUN_NAME, field=f"metadata.labels['{TRAINJOB.run_label}']", origins=origins)
+    origins = (
+        ValueOrigin("spec", ("env", RUN_NAME_VARIABLE), f"env in the spec could set {RUN_NAME_VARIABLE}"),
+    )
+    return EnvVar(RUN_NAME_VARIABLE, field=f"metadata.labels['{TRAINJOB.run_label}']", origins=origins)
 
 
-def _reading(one: EnvVar, own: str) -> EnvVar:
+def _insert_run_name_variable(one: EnvVar, own: str) -> EnvVar:
     value = ",".join(
-        f".$({RUN_NAME})" if part == own else part.replace("$(", "$$(") for part in one.value.split(",")
+        f".$({RUN_NAME_VARIABLE})" if part == own else part.replace("$(", "$$(")
+        for part in one.value.split(",")
     )
     return replace(one, value=value, is_expanded=True)
 
 
-def _unusable(job: Job) -> Iterator[tuple[str, str]]:
+def _find_schedule_obstacles(job: Job) -> Iterator[tuple[str, str]]:
     """Yield fields that put names of pods into the runtime, with the reason why schedules cannot use them."""
     if job.backend.name != "trainjob":
         yield "schedule", f"schedules start TrainJobs, and here runs are {job.backend.kind}s"
@@ -114,9 +123,9 @@ def _unusable(job: Job) -> Iterator[tuple[str, str]]:
         )
 
 
-def _check(context: JobResolution, asked: Asked, job: Job) -> None:
+def _check_schedule_times(context: JobResolution, asked: Asked, job: Job) -> None:
     try:
-        zone_of(asked.time_zone)
+        find_time_zone(asked.time_zone)
     except KeyError:
         message = f"'{asked.time_zone}' is no time zone of the tz database"
         help = "Write it as in Europe/Berlin or Etc/UTC."
@@ -127,7 +136,7 @@ def _check(context: JobResolution, asked: Asked, job: Job) -> None:
         help = "Install the system's tzdata, or the Python package tzdata."
         context.report(SCHEDULE_ZONE, context.where("schedule", "timeZone"), message, help, WARNING)
         return
-    if next_start(parse_cron(asked.cron), _BEGIN, zone_of(asked.time_zone)) is None:
+    if find_next_start(parse_cron(asked.cron), _BEGIN, find_time_zone(asked.time_zone)) is None:
         message = f"'{asked.cron}' names no day that there is, so no run ever starts"
         context.report(SCHEDULE_NEVER, context.where("schedule", "cron"), message, "Correct day and month.")
         return
@@ -137,7 +146,7 @@ def _check(context: JobResolution, asked: Asked, job: Job) -> None:
 
 def _check_gap(context: JobResolution, asked: Asked, job: Job) -> None:
     """Check the shortest time between two starts against the timeout and the deadline for late ones."""
-    found = shortest_gap(asked.cron, asked.time_zone)
+    found = find_shortest_gap(asked.cron, asked.time_zone)
     gap = found[0] if found else 0
     at = context.where("schedule", "startingDeadline")
     if asked.starting_deadline < MINUTE:
@@ -147,7 +156,7 @@ def _check_gap(context: JobResolution, asked: Asked, job: Job) -> None:
         message = f"more than {MOST_MISSED} starts lie within the startingDeadline of {format_duration(asked.starting_deadline)}"
         help = f"Write {format_duration(MOST_MISSED * gap)} or less."
         context.report(SCHEDULE_DEADLINE, at, message, help)
-    longest = most_seconds(job)
+    longest = compute_max_seconds(job)
     if gap and longest > gap:
         tries = (
             f" ({job.retries + 1} tries of {format_duration(job.timeout_s)})"
@@ -155,18 +164,18 @@ def _check_gap(context: JobResolution, asked: Asked, job: Job) -> None:
             else ""
         )
         message = f"a run may take {format_duration(longest)}{tries}, but the next one can be due {format_duration(gap)} after it; that start would be skipped"
-        fix = f"Write timeout: {format_duration(_below(gap * job.timeout_s // longest))} or less, or start less often."
+        fix = f"Write timeout: {format_duration(_round_down_duration(gap * job.timeout_s // longest))} or less, or start less often."
         context.report(SCHEDULE_OVERLAP, context.origin_of("timeout", ("schedule", "cron")), message, fix)
 
 
-def _below(seconds: int) -> int:
+def _round_down_duration(seconds: int) -> int:
     """Round a time down to one that people would write."""
     unit = HOUR if seconds >= 2 * HOUR else MINUTE
     return max(seconds // unit * unit, min(seconds, MINUTE))
 
 
 def _check_clock(context: JobResolution, asked: Asked) -> None:
-    for one in clock_changes(asked.cron, asked.time_zone):
+    for one in find_clock_changes(asked.cron, asked.time_zone):
         what = (
             "comes twice, and so does the start"
             if one.is_twice

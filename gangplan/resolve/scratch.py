@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gangplan.model.amounts import say, written
-from gangplan.model.job import EnvVar, Mount, Origin, Scratch, ValueOrigin
+from gangplan.model.amounts import format_for_spec, format_with_unit
+from gangplan.model.job import EnvVar, Mount, Origin, ScratchSpace, ValueOrigin
 from gangplan.model.quantity import Quantity, parse_memory
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.facts import ENCRYPTING
+from gangplan.resolve.facts import ENCRYPTING_REGIMES
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
-from gangplan.resolve.tenant import claims_held
+from gangplan.resolve.tenant import count_claims
 from gangplan.rules.pods import SCRATCH_CLAIMS, SCRATCH_MEMORY, SCRATCH_NOT_COUNTED, SCRATCH_NOT_ENCRYPTED
 from gangplan.rules.specs import ENV_RESERVED
 from gangplan.spec.pods import Scratch as Asked
@@ -20,26 +20,26 @@ VOLUME = "scratch"
 _LEAST = parse_memory("1Gi")
 
 
-def asked_scratch(context: JobResolution) -> Scratch | None:
+def resolve_scratch(context: JobResolution) -> ScratchSpace | None:
     """Return the scratch that the spec asks for, in one form; its storage class depends on the pool."""
     asked = context.spec.spec.scratch
     if asked is None:
         return None
     context.origins["scratch"] = Origin("spec", context.where("scratch"))
     if isinstance(asked, Asked):
-        return Scratch(asked.size, asked.medium, asked.path)
-    return Scratch(asked, "disk", "/scratch")
+        return ScratchSpace(asked.size, asked.medium, asked.path)
+    return ScratchSpace(asked, "disk", "/scratch")
 
 
-def on_pool(scratch: Scratch | None, placement: ChosenPlacement | None) -> Scratch | None:
+def add_scratch_class(scratch: ScratchSpace | None, placement: ChosenPlacement | None) -> ScratchSpace | None:
     """Return the scratch with the storage class of the pool's local disks, if it uses them."""
     disk = placement.node_pool.local_disk if placement else None
     if scratch is None or disk is None or scratch.medium != "local":
         return scratch
-    return Scratch(scratch.size, scratch.medium, scratch.path, disk.storage_class)
+    return ScratchSpace(scratch.size, scratch.medium, scratch.path, disk.storage_class)
 
 
-def scratch_mount(context: JobResolution, scratch: Scratch | None) -> list[Mount]:
+def resolve_scratch_mount(context: JobResolution, scratch: ScratchSpace | None) -> list[Mount]:
     """Return the mount of the scratch volume, which only pods that run ranks have."""
     if scratch is None:
         return []
@@ -58,7 +58,7 @@ def scratch_mount(context: JobResolution, scratch: Scratch | None) -> list[Mount
     return [Mount(VOLUME, scratch.path, scratch=scratch, single=True, origins=origins)]
 
 
-def scratch_env(context: JobResolution, scratch: Scratch | None) -> dict[str, EnvVar]:
+def resolve_scratch_env(context: JobResolution, scratch: ScratchSpace | None) -> dict[str, EnvVar]:
     """Return SCRATCH_DIR, and report a spec that sets it although the run has scratch."""
     if scratch is None:
         return {}
@@ -90,7 +90,7 @@ def check_scratch(
             SCRATCH_NOT_COUNTED,
             where,
             f"pool '{name}' of cluster {context.cluster.name} does not state its nodes' disk, so nothing is set aside for"
-            f" {say('storage', scratch.size)}: a worker is evicted when its node runs out of disk",
+            f" {format_with_unit('storage', scratch.size)}: a worker is evicted when its node runs out of disk",
             f"Ask the cluster's owner to write disk: for pool {name} in {context.cluster.document.file}.",
         )
     elif scratch.medium == "local":
@@ -99,7 +99,7 @@ def check_scratch(
             _check_encrypted(context, pool.local_disk.storage_class, regimes)
 
 
-def _check_memory(context: JobResolution, scratch: Scratch, memory: Quantity) -> None:
+def _check_memory(context: JobResolution, scratch: ScratchSpace, memory: Quantity) -> None:
     """Check that scratch in memory leaves enough: it counts as the container's memory.
 
     Source: Kubernetes docs, Volumes: emptyDir.
@@ -108,21 +108,21 @@ def _check_memory(context: JobResolution, scratch: Scratch, memory: Quantity) ->
     left = memory.nano - scratch.size.nano
     if left >= least.nano:
         return
-    what = f"only {say('memory', Quantity(left, memory.format))}" if left > 0 else "nothing"
+    what = f"only {format_with_unit('memory', Quantity(left, memory.format))}" if left > 0 else "nothing"
     needed = Quantity(scratch.size.nano + _LEAST.nano, _LEAST.format)
     context.report(
         SCRATCH_MEMORY,
         context.where("scratch"),
-        f"scratch in memory takes {say('memory', scratch.size)} of the worker's {say('memory', memory)} and leaves {what}"
+        f"scratch in memory takes {format_with_unit('memory', scratch.size)} of the worker's {format_with_unit('memory', memory)} and leaves {what}"
         " for the program",
-        f"Write memory: {written('memory', needed)} or more, less scratch, or medium: disk.",
+        f"Write memory: {format_for_spec('memory', needed)} or more, less scratch, or medium: disk.",
     )
 
 
 def _check_claims(context: JobResolution, workers: int) -> None:
     """Check the limit of claims: each worker's volume is a claim of the namespace while its pod exists."""
     most = context.cluster.spec.limits.objects.claims
-    made = claims_held(context.cluster, context.team)
+    made = count_claims(context.cluster, context.team)
     if workers + made > most:
         context.report(
             SCRATCH_CLAIMS,
@@ -135,7 +135,7 @@ def _check_claims(context: JobResolution, workers: int) -> None:
 
 def _check_encrypted(context: JobResolution, storage_class: str, regimes: tuple[str, ...]) -> None:
     """Check that data which must be encrypted at rest is also encrypted on local disks."""
-    asking = sorted(ENCRYPTING & {*regimes})
+    asking = sorted(ENCRYPTING_REGIMES & {*regimes})
     known = context.cluster.spec.storage_classes.get(storage_class)
     if not asking or (known and known.encrypted):
         return

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangplan.model.frameworks import TOLD
+from gangplan.model.frameworks import START_VARIABLES
 from gangplan.model.job import EnvVar, Mount, ValueOrigin
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data_plan import DataPlan, named_origins
+from gangplan.resolve.data_plan import DataPlan, list_named_origins
 from gangplan.rules.specs import ENV_RESERVED, ENV_TWICE, SECRET_UNKNOWN
 
 # Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them silently
@@ -34,7 +34,7 @@ RESERVED_ENV = frozenset(
         "CHECKPOINT_DIR",
         "CHECKPOINT_INTERVAL",
         "CHECKPOINT_RESUME",
-        *(name for names in TOLD.values() for name in names),
+        *(name for names in START_VARIABLES.values() for name in names),
     }
 )
 
@@ -70,11 +70,11 @@ def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
             )
         volume = f"secret-{secret}".replace(".", "-")[:63].rstrip("-")
         why = "secrets are mounted for reading, by their declared names"
-        said = named_origins(("secrets", "files", secret), f"secret {secret}", why)
+        said = list_named_origins(("secrets", "files", secret), f"secret {secret}", why)
         plan.mounts.append(Mount(volume, path, secret=secret, read_only=True, origins=said))
 
 
-def check_reserved(context: JobResolution) -> None:
+def check_reserved_env(context: JobResolution) -> None:
     """Report variables that belong to Trainer or to the launch."""
     for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
         for name in names:

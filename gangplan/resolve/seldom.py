@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gangplan.findings import Location
-from gangplan.model.job import Elastic, ExitCodes, PulledImage, Role
-from gangplan.model.pods import Debug, Neighbour
+from gangplan.model.job import ElasticLimits, PulledImage, ResolvedRole, RetryExitCodes
+from gangplan.model.pods import DebugHold, Neighbour
 from gangplan.model.profiles import DEFAULT_WORKERS
-from gangplan.resolve.cloud import needed_endpoints
+from gangplan.resolve.cloud import find_identity_endpoints
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
 
 
-def workers_of(context: JobResolution) -> int:
+def resolve_worker_count(context: JobResolution) -> int:
     """Return the number of workers; for an elastic run the largest."""
     asked = context.spec.spec.elastic
     if asked is None:
         workers: int = context.choose("workers", DEFAULT_WORKERS)
         return workers
-    from gangplan.resolve.elastic import most_workers
+    from gangplan.resolve.elastic import resolve_elastic_workers
 
-    return most_workers(context, asked)
+    return resolve_elastic_workers(context, asked)
 
 
-def roles_of(
+def resolve_roles_if_any(
     context: JobResolution, image: PulledImage, placement: ChosenPlacement, shape: WorkerShape
-) -> tuple[Role, ...]:
+) -> tuple[ResolvedRole, ...]:
     """Return the pods of roles other than the workers."""
     if not context.spec.spec.roles:
         return ()
@@ -37,14 +37,14 @@ def roles_of(
     return resolve_roles(context, image, placement, shape)
 
 
-def steps_of(
+def resolve_steps_if_any(
     context: JobResolution,
     image: PulledImage,
     placement: ChosenPlacement,
     shape: WorkerShape,
     data: DataPlan,
     timeout_s: int,
-) -> tuple[Role, ...]:
+) -> tuple[ResolvedRole, ...]:
     """Return the pods of steps before the workers, in their order."""
     if not context.spec.spec.steps:
         return ()
@@ -53,27 +53,27 @@ def steps_of(
     return resolve_steps(context, image, placement, shape, data, timeout_s)
 
 
-def endpoints_of(context: JobResolution) -> dict[str, Location]:
+def find_needed_endpoints(context: JobResolution) -> dict[str, Location]:
     """Return the endpoints that an identity and steps must reach, each with the place that asks for it."""
-    needed = needed_endpoints(context)
+    needed = find_identity_endpoints(context)
     if not context.spec.spec.steps:
         return needed
-    from gangplan.resolve.steps import endpoints
+    from gangplan.resolve.steps import find_step_endpoints
 
-    return {**endpoints(context), **needed}
+    return {**find_step_endpoints(context), **needed}
 
 
 class AfterLosses(NamedTuple):
     """How the run reacts to an exit code, to a lost worker, and to a failure."""
 
-    exit_codes: ExitCodes
-    elastic: Elastic | None
-    debug: Debug | None
+    exit_codes: RetryExitCodes
+    elastic: ElasticLimits | None
+    debug: DebugHold | None
 
 
-def after_losses(context: JobResolution, image: PulledImage | None, retries: int) -> AfterLosses:
+def resolve_after_losses(context: JobResolution, image: PulledImage | None, retries: int) -> AfterLosses:
     """Return the spec's settings for losses."""
-    exit_codes, elastic, debug = ExitCodes(), None, None
+    exit_codes, elastic, debug = RetryExitCodes(), None, None
     if context.spec.spec.exit_codes is not None:
         from gangplan.resolve.exits import resolve_exit_codes
 
@@ -89,7 +89,7 @@ def after_losses(context: JobResolution, image: PulledImage | None, retries: int
     return AfterLosses(exit_codes, elastic, debug)
 
 
-def neighbours_of(
+def resolve_neighbours_if_any(
     context: JobResolution, placement: ChosenPlacement
 ) -> tuple[tuple[Neighbour, ...], tuple[str, ...]]:
     """Return the other jobs that its workers should be near to, and those to be apart from."""

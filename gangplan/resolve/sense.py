@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gangplan.model.amounts import say, written
-from gangplan.model.frameworks import ONE_RANK
+from gangplan.model.amounts import format_for_spec, format_with_unit
+from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.image import PulledImage
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.resolve.context import JobResolution
@@ -61,12 +61,12 @@ def _check_ranks(
         context.report(
             RANKS_SHARE_GPUS,
             context.where("slots"),
-            f"{slots} ranks have {_gpus(gpus)} on each worker, and NCCL ends a run in which two share one",
+            f"{slots} ranks have {_format_gpu_count(gpus)} on each worker, and NCCL ends a run in which two share one",
             "Omit slots to run one rank per GPU.",
         )
-    elif slots != gpus and framework not in ONE_RANK:
+    elif slots != gpus and framework not in ONE_RANK_FRAMEWORKS:
         share = "shares" if slots == 1 else "share"
-        what = f"{slots} {'rank' if slots == 1 else 'ranks'} {share} {_gpus(gpus)} on each worker"
+        what = f"{slots} {'rank' if slots == 1 else 'ranks'} {share} {_format_gpu_count(gpus)} on each worker"
         context.report(SLOTS_NOT_GPUS, context.where("slots"), what, "Omit slots to run one rank per GPU.")
 
 
@@ -90,7 +90,7 @@ def _check_shared(
     )
 
 
-def _gpus(count: int) -> str:
+def _format_gpu_count(count: int) -> str:
     return f"{count} {'GPU' if count == 1 else 'GPUs'}"
 
 
@@ -101,35 +101,37 @@ def _check_amounts(context: JobResolution, shape: WorkerShape, pool: NodePool) -
         (CPU_TINY, "cpu", shape.cpu, _LEAST_CPU),
     ):
         if amount.nano < least.nano * shape.gpus and context.origins[name].layer == "spec":
-            _tiny(context, rule, name, amount, shape, pool)
+            _report_tiny_amount(context, rule, name, amount, shape, pool)
 
 
-def _tiny(
+def _report_tiny_amount(
     context: JobResolution, rule: Rule, name: str, amount: Quantity, shape: WorkerShape, pool: NodePool
 ) -> None:
-    what = say(name, amount) if name == "cpu" else f"{amount.canonical()} of {name}"
-    meant = _meant(name, amount, pool)
-    message = f"{what} for {_gpus(shape.gpus)}: {'no' if name == 'memory' else 'too little to keep'} "
+    what = format_with_unit(name, amount) if name == "cpu" else f"{amount.canonical()} of {name}"
+    meant = _guess_meant_memory(name, amount, pool)
+    message = (
+        f"{what} for {_format_gpu_count(shape.gpus)}: {'no' if name == 'memory' else 'too little to keep'} "
+    )
     message += "process of a framework starts with so little" if name == "memory" else "them busy"
-    help = f"Write {name}: {meant or _share(name, shape, pool)}."
+    help = f"Write {name}: {meant or _compute_fair_share(name, shape, pool)}."
     context.report(rule, context.origin_of(name, (name,)), message, help)
 
 
-def _meant(name: str, amount: Quantity, pool: NodePool) -> str:
+def _guess_meant_memory(name: str, amount: Quantity, pool: NodePool) -> str:
     """Return the same number in GiB, if the unit may be wrong and a node has that much."""
     number = re.fullmatch(r"(\d+)(?:[mkM]|Ki|Mi)?", amount.canonical())
     if name != "memory" or number is None:
         return ""
     meant = Quantity.of(int(number[1]) << 30)
-    return written(name, meant) if meant > ZERO and meant.nano <= pool.memory.nano else ""
+    return format_for_spec(name, meant) if meant > ZERO and meant.nano <= pool.memory.nano else ""
 
 
-def _share(name: str, shape: WorkerShape, pool: NodePool) -> str:
+def _compute_fair_share(name: str, shape: WorkerShape, pool: NodePool) -> str:
     """Return a fair share of a node for so many GPUs, rounded down; a usual amount if that is zero."""
     usual = Quantity.of(shape.gpus * (64 << 30 if name == "memory" else 8))
     if pool.gpu is None or not pool.gpu.count:
-        return written(name, usual)
+        return format_for_spec(name, usual)
     whole: Quantity = getattr(pool, name)
     unit = (1 << 30 if name == "memory" else 1) * 10**9
     part = whole.nano * min(shape.gpus, pool.gpu.count) // pool.gpu.count // unit * unit
-    return written(name, Quantity(part or usual.nano))
+    return format_for_spec(name, Quantity(part or usual.nano))

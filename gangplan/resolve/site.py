@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from gangplan.model.job import Platform
 from gangplan.model.site import (
-    Concurrent,
     Monitor,
     NodeTaint,
-    Preempt,
     Provisioning,
     QueueCheck,
+    QueueConcurrency,
+    QueuePreemption,
     RemoteCluster,
     Site,
     SiteCohort,
@@ -23,19 +23,19 @@ from gangplan.model.site import (
 from gangplan.objects import dump
 from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.quota import (
-    COHORT,
-    ONE,
-    Amounts,
-    all_shares,
+    DEFAULT_COHORT,
+    DEFAULT_WEIGHT,
+    ResourceQuantities,
     cohort_of,
-    cohort_quotas,
-    quotas_of,
+    compute_team_shares,
+    list_cohort_quotas,
+    list_team_quotas,
     weight_of,
 )
-from gangplan.resolve.shares import covered_resources
-from gangplan.resolve.tree import most_by_queue, summed
+from gangplan.resolve.shares import list_covered_resources
+from gangplan.resolve.tree import compute_most_by_queue, sum_over_flavors
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.manager import settings_of
+from gangplan.spec.manager import manager_settings_of
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.nodes import NodePool
 from gangplan.spec.queues import Preemption, TeamQueue
@@ -44,15 +44,15 @@ from gangplan.workspace import ClusterFile, TeamFile, Workspace
 MULTIKUEUE = "multikueue"
 
 
-def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
+def resolve_site_without_sweeps(workspace: Workspace, cluster_name: str) -> Site:
     """Return the site of a cluster whose file has passed its checks (`check_site`)."""
-    return _site(workspace.clusters[cluster_name], workspace.teams)
+    return _build_cluster_site(workspace.clusters[cluster_name], workspace.teams)
 
 
-def _site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> Site:
+def _build_cluster_site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> Site:
     spec, platform = cluster.spec, resolve_platform(cluster)
     source = cluster.document.file
-    monitor = _monitor(spec)
+    monitor = _build_site_monitor(spec)
     if spec.gang != "kueue" or platform.kueue is None:
         return Site(
             source,
@@ -62,27 +62,27 @@ def _site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> Site:
             is_gitops_only=spec.gitops_only,
             has_cronjobs=has_cronjobs(spec),
         )
-    flavors = _flavors(spec, platform)
+    flavors = _list_site_flavors(spec, platform)
     names = {flavor.pool: flavor.name for flavor in flavors}
     namespaces = {name: namespace_of(spec, name, team.spec) for name, team in teams.items()}
     return Site(
         source,
         platform,
         spec.limits.priorities,
-        covered=covered_resources(spec),
-        topology=_topology(spec),
+        covered=list_covered_resources(spec),
+        topology=_build_site_topology(spec),
         flavors=flavors,
-        cohorts=_cohorts(spec, names),
-        queues=_queues(spec, names, namespaces),
+        cohorts=_list_site_cohorts(spec, names),
+        queues=_list_cluster_queues(spec, names, namespaces),
         fair_sharing=spec.fair_sharing,
-        provisioning=_provisioning(spec),
-        manager=settings_of(spec),
+        provisioning=_list_provisioning_pools(spec),
+        manager=manager_settings_of(spec),
         controllers=tuple(
             (name, check.controller)
             for name, check in sorted(spec.admission_checks.items())
             if check.controller and not check.external
         ),
-        workers=_workers(spec),
+        workers=_list_multikueue_workers(spec),
         monitor=monitor,
         is_gitops_only=spec.gitops_only,
         has_cronjobs=has_cronjobs(spec),
@@ -94,7 +94,7 @@ def has_cronjobs(spec: Cluster) -> bool:
     return spec.schedules is not None and spec.schedules.starter(spec.gitops_only) == "cronjob"
 
 
-def _monitor(spec: Cluster) -> Monitor | None:
+def _build_site_monitor(spec: Cluster) -> Monitor | None:
     wanted = spec.monitoring
     if wanted is None:
         return None
@@ -102,23 +102,23 @@ def _monitor(spec: Cluster) -> Monitor | None:
     return Monitor(wanted.namespace, labels, tuple(sorted(wanted.dashboard_labels.items())), wanted.pending)
 
 
-def _topology(spec: Cluster) -> SiteTopology | None:
+def _build_site_topology(spec: Cluster) -> SiteTopology | None:
     """Return the topology, if some pool uses it. Its levels are immutable, so its name has their hash."""
     levels = tuple(level.label for level in spec.topology)
     if not any(pool.topology for pool in spec.node_pools.values()):
         return None
-    return SiteTopology(f"levels-{_short_hash(list(levels))}", levels)
+    return SiteTopology(f"levels-{_compute_short_hash(list(levels))}", levels)
 
 
-def _flavors(spec: Cluster, platform: Platform) -> tuple[SiteFlavor, ...]:
-    topology = _topology(spec)
+def _list_site_flavors(spec: Cluster, platform: Platform) -> tuple[SiteFlavor, ...]:
+    topology = _build_site_topology(spec)
     return tuple(
-        _flavor(name, pool, topology.name if pool.topology and topology else "", platform)
+        _build_resource_flavor(name, pool, topology.name if pool.topology and topology else "", platform)
         for name, pool in spec.node_pools.items()
     )
 
 
-def _flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> SiteFlavor:
+def _build_resource_flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> SiteFlavor:
     """Return a pool's flavor. With a topology it is immutable, so its name has a hash of what it contains.
 
     Kueue fixes nodeLabels, tolerations and topologyName, up to 0.16 nodeTaints too (ResourceFlavor CRD).
@@ -130,32 +130,32 @@ def _flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> Sit
     fixed: list[object] = [dict(labels), topology]
     if platform.kueue_line is not None and platform.kueue_line.is_flavor_frozen:
         fixed.append([f"{taint.key}={taint.value}:{taint.effect}" for taint in taints])
-    return SiteFlavor(f"{name}-{_short_hash(fixed)}", name, labels, taints, topology)
+    return SiteFlavor(f"{name}-{_compute_short_hash(fixed)}", name, labels, taints, topology)
 
 
-def _short_hash(content: object) -> str:
+def _compute_short_hash(content: object) -> str:
     return hashlib.sha256(dump({"content": content}).encode()).hexdigest()[:6]
 
 
-def _cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[SiteCohort, ...]:
+def _list_site_cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[SiteCohort, ...]:
     if not spec.cohorts:
-        return (SiteCohort(COHORT, "", ONE, ()),)
+        return (SiteCohort(DEFAULT_COHORT, "", DEFAULT_WEIGHT, ()),)
     return tuple(
         SiteCohort(
             name,
             cohort.parent or "",
-            ONE if cohort.weight is None else cohort.weight,
-            cohort_quotas(spec, name, flavors),
+            DEFAULT_WEIGHT if cohort.weight is None else cohort.weight,
+            list_cohort_quotas(spec, name, flavors),
         )
         for name, cohort in sorted(spec.cohorts.items())
     )
 
 
-def _queues(
+def _list_cluster_queues(
     spec: Cluster, flavors: Mapping[str, str], namespaces: Mapping[str, str]
 ) -> tuple[SiteQueue, ...]:
     """Return one queue for each team whose file could be read, by team."""
-    shares = all_shares(spec)
+    shares = compute_team_shares(spec)
     queues = []
     for team, queue in sorted(spec.teams.items()):
         if team not in namespaces:
@@ -168,13 +168,13 @@ def _queues(
                 local_queue=queue.queue,
                 cohort=cohort_of(spec, queue),
                 weight=weight_of(queue),
-                quotas=quotas_of(spec, team, shares[team], flavors),
-                preempt=_preempt(queue.preemption or spec.preemption),
+                quotas=list_team_quotas(spec, team, shares[team], flavors),
+                preempt=_build_queue_preemption(queue.preemption or spec.preemption),
                 checks=(
-                    *_checks(spec, flavors, shares[team]),
-                    *_own_checks(spec, flavors, team, shares[team]),
+                    *_list_generated_admission_checks(spec, flavors, shares[team]),
+                    *_list_stated_admission_checks(spec, flavors, team, shares[team]),
                 ),
-                concurrent=_concurrent(queue, flavors),
+                concurrent=_build_queue_concurrency(queue, flavors),
                 queueing_strategy=queue.queueing_strategy,
                 admission_mode=queue.admission_mode or "",
             )
@@ -182,11 +182,13 @@ def _queues(
     return tuple(queues)
 
 
-def _preempt(rule: Preemption) -> Preempt:
-    return Preempt(rule.within_cluster_queue, rule.reclaim_within_cohort, rule.borrow_within_cohort)
+def _build_queue_preemption(rule: Preemption) -> QueuePreemption:
+    return QueuePreemption(rule.within_cluster_queue, rule.reclaim_within_cohort, rule.borrow_within_cohort)
 
 
-def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]) -> tuple[QueueCheck, ...]:
+def _list_generated_admission_checks(
+    spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]
+) -> tuple[QueueCheck, ...]:
     """Return the admission checks of a queue that has these pools."""
     if spec.multi_kueue is not None:
         # For all flavors: Kueue refuses MultiKueue for only some of them.
@@ -195,7 +197,7 @@ def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, objec
     return tuple(QueueCheck(f"provision-{name}", (flavors[name],)) for name in growing)
 
 
-def _own_checks(
+def _list_stated_admission_checks(
     spec: Cluster, flavors: Mapping[str, str], team: str, pools: Mapping[str, object]
 ) -> list[QueueCheck]:
     """Return the checks in the cluster's file that apply to the team and a pool that it has."""
@@ -208,15 +210,15 @@ def _own_checks(
     return found
 
 
-def _concurrent(queue: TeamQueue, flavors: Mapping[str, str]) -> Concurrent | None:
+def _build_queue_concurrency(queue: TeamQueue, flavors: Mapping[str, str]) -> QueueConcurrency | None:
     stated = queue.concurrent_admission
     if stated is None:
         return None
     last = stated.last_acceptable_pool
-    return Concurrent(stated.migration, flavors.get(last, "") if last else "")
+    return QueueConcurrency(stated.migration, flavors.get(last, "") if last else "")
 
 
-def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
+def _list_provisioning_pools(spec: Cluster) -> tuple[Provisioning, ...]:
     """Return the pools for which Kueue requests nodes.
 
     Kueue manages the GPUs of such a pool; without GPUs, no resources are listed as managed.
@@ -234,7 +236,7 @@ def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
     return tuple(found)
 
 
-def _workers(spec: Cluster) -> tuple[RemoteCluster, ...]:
+def _list_multikueue_workers(spec: Cluster) -> tuple[RemoteCluster, ...]:
     if spec.multi_kueue is None:
         return ()
     return tuple(
@@ -243,15 +245,17 @@ def _workers(spec: Cluster) -> tuple[RemoteCluster, ...]:
     )
 
 
-def most_by_pool(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> dict[str, dict[str, Amounts]]:
+def compute_most_by_pool(
+    cluster: ClusterFile, teams: Mapping[str, TeamFile]
+) -> dict[str, dict[str, ResourceQuantities]]:
     """Return the most that each team can ever hold: team -> pool -> resource -> amount; empty without Kueue.
 
     Every run that may choose among pools needs it, so it is computed once per cluster file.
     """
     if cluster.memo.most is None:
-        site = _site(cluster, teams)
+        site = _build_cluster_site(cluster, teams)
         pools = {flavor.name: flavor.pool for flavor in site.flavors}
-        most = most_by_queue(site)
+        most = compute_most_by_queue(site)
         cluster.memo.most = {
             queue.team: {pools[flavor]: amounts for flavor, amounts in most[queue.name].items()}
             for queue in site.queues
@@ -259,12 +263,13 @@ def most_by_pool(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> dict[st
     return cluster.memo.most
 
 
-def most_by_team(workspace: Workspace, cluster_name: str) -> dict[str, Amounts]:
+def compute_most_by_team(workspace: Workspace, cluster_name: str) -> dict[str, ResourceQuantities]:
     """Return the most that each team can ever hold at once, by resource; without Kueue that is its quota."""
-    site = resolve_site(workspace, cluster_name)
+    site = resolve_site_without_sweeps(workspace, cluster_name)
     if site.queues:
-        most = most_by_queue(site)
-        return {queue.team: summed(most[queue.name]) for queue in site.queues}
+        most = compute_most_by_queue(site)
+        return {queue.team: sum_over_flavors(most[queue.name]) for queue in site.queues}
     return {
-        team: summed(shares) for team, shares in all_shares(workspace.clusters[cluster_name].spec).items()
+        team: sum_over_flavors(shares)
+        for team, shares in compute_team_shares(workspace.clusters[cluster_name].spec).items()
     }

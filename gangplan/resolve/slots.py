@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.frameworks import ONE_RANK
+from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.job import Origin, PulledImage
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.frameworks import FRAMEWORK_ONE_RANK
@@ -11,7 +11,7 @@ from gangplan.rules.frameworks import FRAMEWORK_ONE_RANK
 def resolve_slots(context: JobResolution, gpus: int, image: PulledImage | None) -> int:
     """Return the ranks per worker; frameworks that start the command once per worker always have one."""
     written = context.spec.spec.slots
-    if image is not None and image.framework in ONE_RANK:
+    if image is not None and image.framework in ONE_RANK_FRAMEWORKS:
         _check_one_rank(context, gpus, image.framework)
         context.origins["slots"] = Origin("built-in")
         return 1

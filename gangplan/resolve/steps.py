@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from gangplan.findings import Location
 from gangplan.model.duration import format_duration
-from gangplan.model.job import EnvVar, Mount, Origin, Origins, PulledImage, Role, Step, ValueOrigin
+from gangplan.model.job import EnvVar, JobStep, Mount, Origin, Origins, PulledImage, ResolvedRole, ValueOrigin
 from gangplan.model.quantity import parse_cpu, parse_memory
-from gangplan.resolve.buckets import S3_URL, bucket_env
-from gangplan.resolve.cloud import own_identity
+from gangplan.resolve.buckets import S3_URL, build_bucket_env
+from gangplan.resolve.cloud import resolve_run_identity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
-from gangplan.resolve.proxy import INTERNET
-from gangplan.resolve.roles import TAKEN, shaped
+from gangplan.resolve.proxy import INTERNET_ENDPOINT
+from gangplan.resolve.roles import TAKEN_ROLE_NAMES, resolve_role_or_step
 from gangplan.rules.specs import CONNECTION_NOT_ADDRESSED, SECRET_UNKNOWN
 from gangplan.rules.steps import FETCH_FOLDER, FETCH_IMAGE, FETCH_SOURCE, STEP_TIMEOUT, STEP_UNUSABLE
 from gangplan.spec.job import Step as Asked
@@ -36,7 +36,7 @@ def resolve_steps(
     shape: WorkerShape,
     data: DataPlan,
     timeout_s: int,
-) -> tuple[Role, ...]:
+) -> tuple[ResolvedRole, ...]:
     """Return each step as a pod, in the order of the spec; report steps that are impossible."""
     asked = context.spec.spec.steps
     context.origins["steps"] = Origin("spec", context.where("steps"))
@@ -46,29 +46,29 @@ def resolve_steps(
         help = "Remove steps: do it in a run of its own, or in setup."
         context.report(STEP_UNUSABLE, context.where("steps"), message, help)
         return ()
-    times = _times(context, timeout_s)
+    times = _compute_step_timeouts(context, timeout_s)
     found = []
     for index, one in enumerate(asked):
         name = one.name or f"step-{index + 1}"
         if not _is_named(context, index, name) or not _is_fetchable(context, image, index, one, data):
             continue
         small = replace(shape, cpu=CPU, memory=MEMORY) if one.fetch else shape
-        pod = shaped(context, image, placement, small, name, one, ("steps", index))
+        pod = resolve_role_or_step(context, image, placement, small, name, one, ("steps", index))
         if pod is not None:
-            env = (*_keys(context, index, one), *pod.env)
-            step = Step(index, times[index], _source(context, one), one.to or "")
+            env = (*_build_fetch_env(context, index, one), *pod.env)
+            step = JobStep(index, times[index], _build_fetch_url(context, one), one.to or "")
             found.append(replace(pod, env=env, step=step))
     return tuple(found)
 
 
-def endpoints(context: JobResolution) -> dict[str, Location]:
+def find_step_endpoints(context: JobResolution) -> dict[str, Location]:
     """Return the endpoints of the cluster that steps must reach, each with the place that asks for it."""
     found: dict[str, Location] = {}
     for index, one in enumerate(context.spec.spec.steps):
         connection = context.team.spec.connections.get((one.fetch or "").partition("/")[0])
         name = ""
         if (one.fetch or "").startswith("hf://"):
-            name = HUB_ENDPOINT if HUB_ENDPOINT in context.cluster.spec.egress else INTERNET
+            name = HUB_ENDPOINT if HUB_ENDPOINT in context.cluster.spec.egress else INTERNET_ENDPOINT
         elif connection is not None:
             name = connection.endpoint_name
         if name:
@@ -76,7 +76,7 @@ def endpoints(context: JobResolution) -> dict[str, Location]:
     return found
 
 
-def _times(context: JobResolution, timeout_s: int) -> list[int]:
+def _compute_step_timeouts(context: JobResolution, timeout_s: int) -> list[int]:
     """Return how long each step may take, in seconds.
 
     Kueue counts the run as ready once every pod is ready or has succeeded (trainjob_controller.go, PodsReady,
@@ -95,23 +95,25 @@ def _times(context: JobResolution, timeout_s: int) -> list[int]:
         if is_waited and room < timeout_s:
             ready = format_duration(context.cluster.spec.pods_ready_timeout)
             limit = f"podsReadyTimeout of cluster {context.cluster.name} ({ready}) without five minutes for the workers"
-        message = f"the steps may take {_time(written)}, and {limit} leaves {_time(room)}"
+        message = (
+            f"the steps may take {_format_step_time(written)}, and {limit} leaves {_format_step_time(room)}"
+        )
         if left >= 0:
-            message = f"{limit} leaves {_time(left)} for {free} {'steps' if free > 1 else 'step'} without a timeout; each takes a minute or more"
+            message = f"{limit} leaves {_format_step_time(left)} for {free} {'steps' if free > 1 else 'step'} without a timeout; each takes a minute or more"
         help = "Write shorter timeouts, or do it in a run of its own."
         context.report(STEP_TIMEOUT, where, message, help)
     share = max(left // free, 60) if free else 0
     return [one.timeout or share for one in asked]
 
 
-def _time(seconds: int) -> str:
+def _format_step_time(seconds: int) -> str:
     return format_duration(seconds) if seconds > 0 else "no time"
 
 
 def _is_named(context: JobResolution, index: int, name: str) -> bool:
     spec = context.spec.spec
     before = {one.name or f"step-{number + 1}" for number, one in enumerate(spec.steps[:index])}
-    if name not in (*TAKEN, *spec.roles, *before):
+    if name not in (*TAKEN_ROLE_NAMES, *spec.roles, *before):
         return True
     written = spec.steps[index].name is not None
     where = context.where("steps", index, *(("name",) if written else ()))
@@ -151,7 +153,7 @@ def _is_bucket(context: JobResolution, index: int, source: str) -> bool:
         message = f"'{name}' is no connection of team {context.team.name}, and no hf://OWNER/NAME"
         context.report(FETCH_SOURCE, where, message, context.near(name, known, "connections"))
         return False
-    identity = own_identity(context)
+    identity = resolve_run_identity(context)
     keys = connection.secret or (identity is not None and identity.provider == "aws")
     if connection.type != "s3" or not keys:
         lacks = "is no S3 connection" if connection.type != "s3" else "has no secret with keys"
@@ -172,7 +174,7 @@ def _check_token(context: JobResolution, index: int, one: Asked) -> None:
 
 def _is_shared(context: JobResolution, index: int, folder: str, data: DataPlan) -> bool:
     """Return whether the folder is in a claim that the step can write to and every worker can mount."""
-    holding = [one for one in data.mounts if _holds(one, folder)]
+    holding = [one for one in data.mounts if _contains_folder(one, folder)]
     where = context.where("steps", index, "to")
     shared = [one.path for one in data.mounts if one.claim and not one.single and not one.read_only]
     help = f"Write a folder below {shared[0]}." if shared else "Mount a claim with ReadWriteMany under data."
@@ -190,11 +192,11 @@ def _is_shared(context: JobResolution, index: int, folder: str, data: DataPlan) 
     return False
 
 
-def _holds(mount: Mount, folder: str) -> bool:
+def _contains_folder(mount: Mount, folder: str) -> bool:
     return not mount.key and f"{folder}/".startswith(f"{mount.path.rstrip('/')}/")
 
 
-def _source(context: JobResolution, one: Asked) -> str:
+def _build_fetch_url(context: JobResolution, one: Asked) -> str:
     """Return the URL of what is fetched; empty for a command."""
     source = one.fetch or ""
     if not source or source.startswith("hf://"):
@@ -205,7 +207,7 @@ def _source(context: JobResolution, one: Asked) -> str:
     return "/".join(part for part in parts if part)
 
 
-def _keys(context: JobResolution, index: int, one: Asked) -> tuple[EnvVar, ...]:
+def _build_fetch_env(context: JobResolution, index: int, one: Asked) -> tuple[EnvVar, ...]:
     """Return the token, or the keys and the address of the source; only this pod gets them."""
     place, asked = ("steps", index), ValueOrigin("spec", ("steps", index, "fetch"), is_direct=False)
 
@@ -219,7 +221,7 @@ def _keys(context: JobResolution, index: int, one: Asked) -> tuple[EnvVar, ...]:
     if one.fetch is None or one.fetch.startswith("hf://"):
         return ()
     connection = one.fetch.partition("/")[0]
-    variables = bucket_env(connection, context.team.spec.connections[connection])
+    variables = build_bucket_env(connection, context.team.spec.connections[connection])
     return tuple(
         replace(one, origins=said(one.name, *one.origins)) for one in variables if one.name != S3_URL
     )

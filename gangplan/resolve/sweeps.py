@@ -13,16 +13,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gangplan.kueue.units import PODS
+from gangplan.kueue.units import KUEUE_PODS
 from gangplan.model.job import Job
 from gangplan.model.quantity import ZERO, Quantity
-from gangplan.model.site import Amount, FlavorQuota, Site, SiteCohort, SiteQueue, Tenant, TenantQueue
+from gangplan.model.site import FlavorQuota, QuotaAmount, Site, SiteCohort, SiteQueue, Tenant, TenantQueue
 from gangplan.model.trial import TrialPods
-from gangplan.resolve.job import resolve, target_clusters
-from gangplan.resolve.quota import ONE
-from gangplan.spec.sweep_files import SweepFile, TrialJob, shape_of, shaping, trial_jobs
-from gangplan.spec.templates import Templates
-from gangplan.spec.trials import count_of
+from gangplan.resolve.job import resolve_job, resolve_target_clusters
+from gangplan.resolve.quota import DEFAULT_WEIGHT
+from gangplan.spec.sweep_files import (
+    SweepFile,
+    TrialJob,
+    build_pod_shape_key,
+    build_trial_jobs,
+    find_shaping_fields,
+)
+from gangplan.spec.templates import TemplateSet
+from gangplan.spec.trials import count_trials
 from gangplan.workspace import Spec, SpecFile, Workspace
 
 
@@ -36,69 +42,75 @@ def cohort_name(queue: SiteQueue) -> str:
     return f"{queue.name}.team"
 
 
-def with_sweeps(site: Site, workspace: Workspace, cluster: str) -> Site:
+def add_sweeps_to_site(site: Site, workspace: Workspace, cluster: str) -> Site:
     """Return the site with the queues of sweeps, and with a cohort for each team that has some."""
     if not site.queues:
         return site
     queues, sweeps, cohorts = [], [], []
     for queue in site.queues:
-        own = [(sweep, pods) for sweep, pods in _on(workspace, cluster) if sweep.team == queue.team]
+        own = [
+            (sweep, pods)
+            for sweep, pods in _list_cluster_sweeps(workspace, cluster)
+            if sweep.team == queue.team
+        ]
         if not own:
             queues.append(queue)
             continue
         cohort = cohort_name(queue)
-        queues.append(replace(queue, cohort=cohort, quotas=tuple(map(_all_lent, queue.quotas))))
-        cohorts.append(_cohort(queue))
-        sweeps += [_queue(site, queue, sweep, pods) for sweep, pods in own]
+        queues.append(replace(queue, cohort=cohort, quotas=tuple(map(_remove_lending_limits, queue.quotas))))
+        cohorts.append(_build_team_cohort(queue))
+        sweeps += [_build_sweep_queue(site, queue, sweep, pods) for sweep, pods in own]
     return replace(site, queues=tuple(queues), sweeps=tuple(sweeps), cohorts=(*site.cohorts, *cohorts))
 
 
-def with_sweep_queues(tenants: Iterable[Tenant], workspace: Workspace, cluster: str) -> list[Tenant]:
+def add_sweeps_to_tenants(tenants: Iterable[Tenant], workspace: Workspace, cluster: str) -> list[Tenant]:
     """Return the tenants with the LocalQueues of their sweeps."""
     found = []
     for tenant in tenants:
         own = tuple(
             TenantQueue(sweep.queue, None, f"{tenant.cluster_queue}.{sweep.queue}")
-            for sweep, _ in _on(workspace, cluster)
+            for sweep, _ in _list_cluster_sweeps(workspace, cluster)
             if sweep.team == tenant.team and tenant.queues
         )
         found.append(replace(tenant, queues=(*tenant.queues, *own)) if own else tenant)
     return found
 
 
-def _on(workspace: Workspace, cluster: str) -> list[tuple[SweepFile, list[TrialPods]]]:
+def _list_cluster_sweeps(workspace: Workspace, cluster: str) -> list[tuple[SweepFile, list[TrialPods]]]:
     """Return the sweeps on a cluster with the pods of their trials, one entry for each shape; cached."""
     memo = workspace.clusters[cluster].memo
     marks = {name: one.mark for name, one in workspace.sweeps.items()}
     if memo.sweeps != marks:
-        shapes = {name: _shapes(workspace, one, cluster) for name, one in workspace.sweeps.items()}
+        shapes = {
+            name: _list_trial_pod_shapes(workspace, one, cluster) for name, one in workspace.sweeps.items()
+        }
         memo.sweeps, memo.trials = marks, shapes
     return [(one, memo.trials[name]) for name, one in workspace.sweeps.items() if memo.trials[name]]
 
 
-def _shapes(workspace: Workspace, sweep: SweepFile, cluster: str) -> list[TrialPods]:
+def _list_trial_pod_shapes(workspace: Workspace, sweep: SweepFile, cluster: str) -> list[TrialPods]:
     """Return the pods of a sweep's trials by pool, each shape once; none if it is not on the cluster."""
     found: list[TrialPods] = []
-    if sweep.sweep is None or count_of(sweep.sweep) > workspace.clusters[cluster].spec.limits.trials:
+    if sweep.sweep is None or count_trials(sweep.sweep) > workspace.clusters[cluster].spec.limits.trials:
         return found
-    for one in _different(sweep, workspace.templates):
+    for one in _find_distinct_trials(sweep, workspace.templates):
         if one.spec is None:
             continue
         spec = Spec(SpecFile(sweep.file, sweep.team), one.spec, one.document, "", {}, one.trial, one.template)
-        if cluster in target_clusters(workspace, spec)[0]:
-            job, _ = resolve(workspace, spec, cluster)
-            if job is not None and (pods := _pods(job)) not in found:
+        if cluster in resolve_target_clusters(workspace, spec)[0]:
+            job, _ = resolve_job(workspace, spec, cluster)
+            if job is not None and (pods := _count_trial_pods(job)) not in found:
                 found.append(pods)
     return found
 
 
-def _different(sweep: SweepFile, templates: Templates | None) -> Iterator[TrialJob]:
+def _find_distinct_trials(sweep: SweepFile, templates: TemplateSet | None) -> Iterator[TrialJob]:
     """Yield a trial of each shape: only the first, unless values decide more than what the program sees."""
     assert sweep.document is not None
-    fields = shaping(sweep.document.value["template"])
+    fields = find_shaping_fields(sweep.document.value["template"])
     seen = set()
-    for one in trial_jobs(sweep, templates):
-        key = shape_of(one, fields)
+    for one in build_trial_jobs(sweep, templates):
+        key = build_pod_shape_key(one, fields)
         if key not in seen:
             seen.add(key)
             yield one
@@ -106,7 +118,7 @@ def _different(sweep: SweepFile, templates: Templates | None) -> Iterator[TrialJ
             return
 
 
-def _pods(job: Job) -> TrialPods:
+def _count_trial_pods(job: Job) -> TrialPods:
     """Return the pods of a trial, and how many of them last as long as the trial.
 
     A run ends with its launcher, or with its workers if it has none: earlier steps and other roles may end
@@ -122,7 +134,7 @@ def _pods(job: Job) -> TrialPods:
     return TrialPods(tuple(sorted(found.items())), lasting)
 
 
-def _room(shapes: Sequence[TrialPods], pools: Sequence[str], at_once: int) -> dict[str, int]:
+def _compute_trial_room(shapes: Sequence[TrialPods], pools: Sequence[str], at_once: int) -> dict[str, int]:
     """Return the number of pods that may be admitted in each pool.
 
     It is enough for `at_once` trials, but less if some pods end before their trial, so that the quota they
@@ -140,12 +152,12 @@ def _room(shapes: Sequence[TrialPods], pools: Sequence[str], at_once: int) -> di
     return room
 
 
-def _queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPods]) -> SiteQueue:
+def _build_sweep_queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPods]) -> SiteQueue:
     """Return the ClusterQueue of a sweep: the flavors of its pools, each with the pods of so many trials."""
     assert sweep.sweep is not None
     pools = {flavor.name: flavor.pool for flavor in site.flavors}
     used = {pool for shape in shapes for pool, _ in shape.by_pool}
-    room = _room(
+    room = _compute_trial_room(
         shapes,
         [pools[one.flavor] for one in queue.quotas if pools[one.flavor] in used],
         sweep.sweep.max_concurrent,
@@ -153,8 +165,8 @@ def _queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPod
     quotas = []
     for quota in queue.quotas:
         if most := room.get(pools[quota.flavor]):
-            nothing = tuple(Amount(one.resource, ZERO) for one in quota.amounts)
-            pods = Amount(PODS, Quantity.of(most), ZERO, ZERO)
+            nothing = tuple(QuotaAmount(one.resource, ZERO) for one in quota.amounts)
+            pods = QuotaAmount(KUEUE_PODS, Quantity.of(most), ZERO, ZERO)
             quotas.append(FlavorQuota(quota.flavor, (*nothing, pods)))
     named = {quota.flavor for quota in quotas}
     checks = tuple(
@@ -168,19 +180,20 @@ def _queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPod
         queue.namespace,
         sweep.queue,
         cohort_name(queue),
-        ONE,
+        DEFAULT_WEIGHT,
         tuple(quotas),
         queue.preempt,
         checks,
-        covered=(*site.covered, PODS),
+        covered=(*site.covered, KUEUE_PODS),
     )
 
 
-def _cohort(queue: SiteQueue) -> SiteCohort:
+def _build_team_cohort(queue: SiteQueue) -> SiteCohort:
     """Return the cohort of a team among other teams: its limits and weight, but no quota of its own."""
     quotas = tuple(
         FlavorQuota(
-            quota.flavor, tuple(Amount(one.resource, ZERO, one.borrow, one.lend) for one in quota.amounts)
+            quota.flavor,
+            tuple(QuotaAmount(one.resource, ZERO, one.borrow, one.lend) for one in quota.amounts),
         )
         for quota in queue.quotas
     )
@@ -190,6 +203,6 @@ def _cohort(queue: SiteQueue) -> SiteCohort:
     return SiteCohort(cohort_name(queue), queue.cohort, queue.weight, quotas if has_limits else ())
 
 
-def _all_lent(quota: FlavorQuota) -> FlavorQuota:
+def _remove_lending_limits(quota: FlavorQuota) -> FlavorQuota:
     """Return the quota of a team's queue within the team's cohort, which has the limit on lending."""
     return replace(quota, amounts=tuple(replace(one, lend=None) for one in quota.amounts))

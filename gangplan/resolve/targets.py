@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from gangplan.findings import Finding
 from gangplan.rules.specs import CLUSTER_NOT_CHOSEN, CLUSTER_UNKNOWN, TEAM_NOT_ON_CLUSTER
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 from gangplan.workspace import OVERLAYS, Spec, Workspace
 
 
-def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], list[Finding]]:
+def resolve_target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], list[Finding]]:
     """Return the clusters that a spec runs on: its own list, the team's, else the team's only cluster."""
     team = workspace.teams.get(spec.source.team)
     if spec.spec.clusters is not None:
@@ -20,17 +20,17 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
                 CLUSTER_UNKNOWN,
                 spec.document.where(("clusters", index)),
                 f"cluster '{name}' is not declared in overlays/",
-                known_or_new("cluster", name, workspace.clusters),
+                suggest_known_or_new("cluster", name, workspace.clusters),
             )
             for index, name in enumerate(spec.spec.clusters)
             if name not in workspace.clusters and name not in workspace.unread
         ]
-        findings = findings or _nowhere(workspace, spec.source.team)
+        findings = findings or _check_team_is_listed(workspace, spec.source.team)
         named = tuple(name for name in dict.fromkeys(spec.spec.clusters) if name in workspace.clusters)
         return (() if findings else named), findings
     if team is None:
         return (), []
-    if nowhere := _nowhere(workspace, team.name):
+    if nowhere := _check_team_is_listed(workspace, team.name):
         return (), nowhere
     if team.spec.clusters is not None:
         return tuple(name for name in team.spec.clusters if name in workspace.clusters), []
@@ -45,7 +45,7 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
     return (), [Finding(CLUSTER_NOT_CHOSEN, spec.document.where(()), message, help)]
 
 
-def _nowhere(workspace: Workspace, name: str) -> list[Finding]:
+def _check_team_is_listed(workspace: Workspace, name: str) -> list[Finding]:
     """Return the finding that no cluster lists a team, at the team's file: one for all its specs."""
     team = workspace.teams.get(name)
     is_listed = any(name in cluster.spec.teams for cluster in workspace.clusters.values())
@@ -54,11 +54,16 @@ def _nowhere(workspace: Workspace, name: str) -> list[Finding]:
     wanted = [one for one in team.spec.clusters or () if one in workspace.clusters] or [*workspace.clusters]
     message = f"no cluster lists team {name}, so none of its jobs can run"
     return [
-        Finding(TEAM_NOT_ON_CLUSTER, team.document.where(()), message, f"{entry(workspace, name, wanted)}.")
+        Finding(
+            TEAM_NOT_ON_CLUSTER,
+            team.document.where(()),
+            message,
+            f"{suggest_cluster_entry(workspace, name, wanted)}.",
+        )
     ]
 
 
-def entry(workspace: Workspace, team: str, clusters: Sequence[str]) -> str:
+def suggest_cluster_entry(workspace: Workspace, team: str, clusters: Sequence[str]) -> str:
     """Return what to add to a cluster file for a team, with the queue that most of its teams have."""
     queues = Counter(one.queue for one in workspace.clusters[clusters[0]].spec.teams.values())
     queue = next((name for name, _ in queues.most_common(1)), "training")

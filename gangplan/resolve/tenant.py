@@ -2,58 +2,60 @@
 
 from __future__ import annotations
 
-from gangplan.model.identity import SERVICE_ACCOUNT
+from gangplan.model.identity import TRAINING_ACCOUNT
 from gangplan.model.job import Egress
 from gangplan.model.manager import ManagerSettings
 from gangplan.model.quantity import Quantity
 from gangplan.model.site import (
     ClaimToMake,
     DebugGrant,
+    ExternalSecretStore,
     GroupMember,
     PodSecurityLevel,
-    Store,
     StoredSecret,
     Tenant,
     TenantQueue,
     VolumeToMake,
 )
 from gangplan.model.version import parse_version
-from gangplan.resolve.backstop import backstop
+from gangplan.resolve.backstop import resolve_namespace_limits
 from gangplan.resolve.cloud import identity_of
-from gangplan.resolve.counted import counted_resources
+from gangplan.resolve.counted import list_counted_resources
 from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.site import has_cronjobs, most_by_team
+from gangplan.resolve.site import compute_most_by_team, has_cronjobs
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.manager import settings_of
+from gangplan.spec.manager import manager_settings_of
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.queues import TeamQueue
 from gangplan.spec.team import Claim, Team
-from gangplan.waivers import Subject, marks
+from gangplan.waivers import Subject, list_waived_policies
 from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 
-def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
+def resolve_tenants_without_sweeps(workspace: Workspace, cluster_name: str) -> list[Tenant]:
     """Return the teams that a cluster lists, sorted by name; a team without a readable file is left out."""
     cluster = workspace.clusters[cluster_name]
     platform = resolve_platform(cluster)
-    most = most_by_team(workspace, cluster_name)
+    most = compute_most_by_team(workspace, cluster_name)
     tenants = []
     for name, queue in sorted(cluster.spec.teams.items()):
         team = workspace.teams.get(name)
         if team is None:
             continue
-        own = backstop(cluster.spec, queue, _bounded(most[name], settings_of(cluster.spec)))
+        own = resolve_namespace_limits(
+            cluster.spec, queue, _select_bounded_amounts(most[name], manager_settings_of(cluster.spec))
+        )
         tenants.append(
             Tenant(
                 team=name,
                 namespace=namespace_of(cluster.spec, name, team.spec),
                 source=team.document.file,
                 platform=platform,
-                service_account=SERVICE_ACCOUNT,
+                service_account=TRAINING_ACCOUNT,
                 pull_secrets=tuple(
                     one for one in team.spec.pull_secrets if _is_there(team.spec, one, cluster_name)
                 ),
-                queues=_queues(queue) if platform.kueue else (),
+                queues=_list_local_queues(queue) if platform.kueue else (),
                 cluster_queue=queue.cluster_queue or name,
                 contact=team.spec.contact or "",
                 cost_centre=team.spec.cost_centre or "",
@@ -61,23 +63,23 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
                 hard=own.hard,
                 bounds=own.bounds,
                 forbidden_priorities=own.forbidden_priorities,
-                members=_members(team.spec),
-                debuggers=_debuggers(team.spec),
-                claims=_claims(cluster.spec, cluster_name, team.spec),
-                volumes=_volumes(cluster.spec, name, team.spec),
-                store=_store(cluster.spec, cluster_name, team.spec, name),
+                members=_list_group_members(team.spec),
+                debuggers=_list_debug_grants(team.spec),
+                claims=_list_claims_to_make(cluster.spec, cluster_name, team.spec),
+                volumes=_list_tenant_volumes(cluster.spec, name, team.spec),
+                store=_build_secret_store(cluster.spec, cluster_name, team.spec, name),
                 is_gitops_only=cluster.spec.gitops_only,
                 regimes=tuple(sorted({*team.spec.compliance, *queue.compliance})),
-                waived=marks(workspace.waivers, Subject(cluster_name, name)),
-                pod_security=_pod_security(queue),
+                waived=list_waived_policies(workspace.waivers, Subject(cluster_name, name)),
+                pod_security=_resolve_pod_security(queue),
                 identity=identity_of(cluster.spec, name, team.spec),
-                schedules=_schedules(cluster.spec),
+                schedules=_list_run_creator_egress(cluster.spec),
             )
         )
     return tenants
 
 
-def _schedules(cluster: Cluster) -> tuple[Egress, ...]:
+def _list_run_creator_egress(cluster: Cluster) -> tuple[Egress, ...]:
     """Return how pods that create runs reach the API server; empty if there are none."""
     if cluster.schedules is None or not has_cronjobs(cluster):
         return ()
@@ -88,23 +90,23 @@ def _schedules(cluster: Cluster) -> tuple[Egress, ...]:
     )
 
 
-def _bounded(most: dict[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
+def _select_bounded_amounts(most: dict[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
     """Return the amounts that a ResourceQuota bounds: no resources that Kueue's quotas count in another way.
 
     A queue may admit any amount of those.
     """
-    counted = counted_resources(most, manager)
+    counted = list_counted_resources(most, manager)
     return {resource: amount for resource, amount in most.items() if resource in counted}
 
 
-def _queues(queue: TeamQueue) -> tuple[TenantQueue, ...]:
+def _list_local_queues(queue: TeamQueue) -> tuple[TenantQueue, ...]:
     """Return the LocalQueues: the team's own, then the others by name."""
     names = dict.fromkeys((queue.queue, *sorted(queue.local_queues)))
     stated = queue.local_queues
     return tuple(TenantQueue(name, stated[name].weight if name in stated else None) for name in names)
 
 
-def _members(team: Team) -> tuple[GroupMember, ...]:
+def _list_group_members(team: Team) -> tuple[GroupMember, ...]:
     groups = team.groups
     personas = (
         ("viewer", groups.viewers),
@@ -115,57 +117,61 @@ def _members(team: Team) -> tuple[GroupMember, ...]:
     return tuple(GroupMember(group, persona) for persona, names in personas for group in names)
 
 
-def _debuggers(team: Team) -> tuple[DebugGrant, ...]:
+def _list_debug_grants(team: Team) -> tuple[DebugGrant, ...]:
     grants = (DebugGrant(one.group, one.until, one.reason) for one in team.debuggers)
     return tuple(dict.fromkeys(grants))
 
 
-def _pod_security(queue: TeamQueue) -> PodSecurityLevel:
+def _resolve_pod_security(queue: TeamQueue) -> PodSecurityLevel:
     if queue.pod_security is None:
         return PodSecurityLevel()
     stated = queue.pod_security
     return PodSecurityLevel(stated.level, " ".join(stated.reason.split()), stated.until)
 
 
-def _claims(cluster: Cluster, cluster_name: str, team: Team) -> tuple[ClaimToMake, ...]:
+def _list_claims_to_make(cluster: Cluster, cluster_name: str, team: Team) -> tuple[ClaimToMake, ...]:
     """Return the claims with a size. `check_tenants` checks that a storage class can provision them."""
     return tuple(
         ClaimToMake(
             claim.claim_name or name,
             claim.size,
             claim.access_modes,
-            claim.storage_class or default_class(cluster) or "",
+            claim.storage_class or find_default_class(cluster) or "",
         )
         for name, claim in sorted(team.claims.items())
-        if claim.size is not None and is_there(claim, cluster_name)
+        if claim.size is not None and is_claim_on_cluster(claim, cluster_name)
     )
 
 
-def is_there(claim: Claim, cluster_name: str) -> bool:
+def is_claim_on_cluster(claim: Claim, cluster_name: str) -> bool:
     """Return whether a claim is on a cluster of its team."""
     return claim.clusters is None or cluster_name in claim.clusters
 
 
-def claims_held(cluster: ClusterFile, team: TeamFile) -> int:
+def count_claims(cluster: ClusterFile, team: TeamFile) -> int:
     """Return how many claims of storage classes and volumes a team's namespace has, without those of runs."""
-    made = sum(one.size is not None and is_there(one, cluster.name) for one in team.spec.claims.values())
+    made = sum(
+        one.size is not None and is_claim_on_cluster(one, cluster.name) for one in team.spec.claims.values()
+    )
     return made + len(cluster.spec.teams[team.name].persistent_volumes)
 
 
-def _volumes(cluster: Cluster, name: str, team: Team) -> tuple[VolumeToMake, ...]:
+def _list_tenant_volumes(cluster: Cluster, name: str, team: Team) -> tuple[VolumeToMake, ...]:
     if not cluster.teams[name].persistent_volumes:
         return ()
-    from gangplan.resolve.persistent import volumes_of  # few teams have one
+    from gangplan.resolve.persistent import list_persistent_volumes  # few teams have one
 
-    return tuple(volumes_of(cluster, name, team))
+    return tuple(list_persistent_volumes(cluster, name, team))
 
 
-def default_class(cluster: Cluster) -> str | None:
+def find_default_class(cluster: Cluster) -> str | None:
     """Return the storage class of claims that name none."""
     return next((name for name, kind in cluster.storage_classes.items() if kind.default), None)
 
 
-def _store(cluster: Cluster, cluster_name: str, team: Team, name: str) -> Store | None:
+def _build_secret_store(
+    cluster: Cluster, cluster_name: str, team: Team, name: str
+) -> ExternalSecretStore | None:
     """Return the team's secrets in the cluster's store: declared, of connections, and for pulling."""
     store = cluster.secret_store
     if store is None:
@@ -182,7 +188,9 @@ def _store(cluster: Cluster, cluster_name: str, team: Team, name: str) -> Store 
         if _is_there(team, secret, cluster_name)
     )
     version = cluster.versions.external_secrets
-    return Store(store.name, store.kind, store.refresh, stored, parse_version(version) if version else None)
+    return ExternalSecretStore(
+        store.name, store.kind, store.refresh, stored, parse_version(version) if version else None
+    )
 
 
 def _is_there(team: Team, secret: str, cluster_name: str) -> bool:

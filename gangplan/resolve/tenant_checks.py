@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from gangplan.findings import Finding
 from gangplan.resolve import cloud
-from gangplan.resolve.grants import check_namespaces, check_pins
-from gangplan.resolve.tenant import default_class, is_there
+from gangplan.resolve.grants import check_namespaces, check_regime_coverage
+from gangplan.resolve.tenant import find_default_class, is_claim_on_cluster
 from gangplan.rules.teams import (
     CLAIM_TWICE,
     CLAIM_WITHOUT_SIZE,
@@ -26,41 +26,43 @@ from gangplan.rules.teams import (
     STORAGE_NO_DEFAULT,
 )
 from gangplan.spec.team import Claim
-from gangplan.workspace import ClusterFile, TeamFile, Workspace, nearest
+from gangplan.workspace import ClusterFile, TeamFile, Workspace, suggest_nearest
 
 PLACEHOLDERS = ("team", "namespace", "secret")
 
 
 def check_tenants(workspace: Workspace) -> list[Finding]:
     """Check for everything that prevents a team's objects on its clusters."""
-    findings = [*check_namespaces(workspace), *check_pins(workspace)]
+    findings = [*check_namespaces(workspace), *check_regime_coverage(workspace)]
     catalog, document = workspace.catalog, workspace.catalog_document
     if catalog is not None and document is not None and catalog.requirements is not None:
-        from gangplan.resolve.image_requirements import check_requirements  # few catalogs state any
+        from gangplan.resolve.image_requirements import check_catalog_requirements  # few catalogs state any
 
-        findings += check_requirements(catalog, document)
+        findings += check_catalog_requirements(catalog, document)
     for cluster in workspace.clusters.values():
-        findings += [*_default_classes(cluster), *_secret_path(cluster)]
-        findings += cloud.check_cluster(cluster)
+        findings += [*_check_default_storage_class(cluster), *_check_secret_path(cluster)]
+        findings += cloud.check_cluster_identities(cluster)
         if has_levels(cluster):
-            from gangplan.resolve.pod_security import raised_levels  # few clusters have one
+            from gangplan.resolve.pod_security import find_raised_levels  # few clusters have one
 
-            findings += raised_levels(cluster)
+            findings += find_raised_levels(cluster)
     for team in workspace.teams.values():
         clusters = [one for one in workspace.clusters.values() if team.name in one.spec.teams]
-        findings += [*_claims(team, clusters), *_grants_in_prod(team, clusters)]
+        findings += [*_check_team_claims(team, clusters), *_check_debug_grants_in_prod(team, clusters)]
         if team.spec.only_on:
-            from gangplan.resolve.there import undeclared  # few teams have any
+            from gangplan.resolve.there import find_undeclared_names  # few teams have any
 
-            findings += undeclared(team)
+            findings += find_undeclared_names(team)
         findings += [
-            *cloud.check_team(team, clusters, workspace.unread),
-            *_connections(team, clusters, workspace.unread),
+            *cloud.check_team_identity(team, clusters, workspace.unread),
+            *_check_team_connections(team, clusters, workspace.unread),
         ]
     return findings
 
 
-def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection[str] = ()) -> list[Finding]:
+def check_expired_grants(
+    workspace: Workspace, today: datetime.date, teams: Collection[str] = ()
+) -> list[Finding]:
     """Return findings about expired debug grants and Pod Security levels, and about outdated scans of images.
 
     RBAC and labels do not expire, so somebody must remove them.
@@ -68,9 +70,9 @@ def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection
     catalog, document = workspace.catalog, workspace.catalog_document
     scans = []
     if catalog is not None and document is not None and catalog.requirements is not None:
-        from gangplan.resolve.image_requirements import old_scans  # few catalogs state any
+        from gangplan.resolve.image_requirements import find_old_scans  # few catalogs state any
 
-        scans = old_scans(catalog, document, today)
+        scans = find_old_scans(catalog, document, today)
     grants = [
         Finding(
             GRANT_EXPIRED,
@@ -86,9 +88,9 @@ def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection
     ]
     if not any(map(has_levels, workspace.clusters.values())):
         return [*scans, *grants]
-    from gangplan.resolve.pod_security import expired_levels  # few clusters have one
+    from gangplan.resolve.pod_security import find_expired_levels  # few clusters have one
 
-    return [*scans, *grants, *expired_levels(workspace, today, teams)]
+    return [*scans, *grants, *find_expired_levels(workspace, today, teams)]
 
 
 def has_levels(cluster: ClusterFile) -> bool:
@@ -96,16 +98,16 @@ def has_levels(cluster: ClusterFile) -> bool:
     return any(queue.pod_security for queue in cluster.spec.teams.values())
 
 
-def unneeded(workspace: Workspace, findings: Iterable[Finding]) -> list[Finding]:
+def check_unneeded_levels(workspace: Workspace, findings: Iterable[Finding]) -> list[Finding]:
     """Return findings about Pod Security levels that no run needs, judged by the findings about all runs."""
     if not any(map(has_levels, workspace.clusters.values())):
         return []
-    from gangplan.resolve.pod_security import unneeded_levels  # few clusters have one
+    from gangplan.resolve.pod_security import find_unneeded_levels  # few clusters have one
 
-    return list(unneeded_levels(workspace, findings))
+    return list(find_unneeded_levels(workspace, findings))
 
 
-def _default_classes(cluster: ClusterFile) -> Iterator[Finding]:
+def _check_default_storage_class(cluster: ClusterFile) -> Iterator[Finding]:
     defaults = [name for name, kind in cluster.spec.storage_classes.items() if kind.default]
     for name in defaults[1:]:
         yield Finding(
@@ -116,7 +118,7 @@ def _default_classes(cluster: ClusterFile) -> Iterator[Finding]:
         )
 
 
-def _secret_path(cluster: ClusterFile) -> Iterator[Finding]:
+def _check_secret_path(cluster: ClusterFile) -> Iterator[Finding]:
     """Check that all placeholders of the path are known, and that they distinguish secrets and teams."""
     store = cluster.spec.secret_store
     if store is None:
@@ -137,7 +139,7 @@ def _secret_path(cluster: ClusterFile) -> Iterator[Finding]:
         yield Finding(SECRET_PATH_SHARED, where, message, "Add {team} or {namespace} to the path.")
 
 
-def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
+def _check_team_claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
     made: dict[tuple[str, str], str] = {}
     count: Counter[str] = Counter()
     for name, claim in team.spec.claims.items():
@@ -150,7 +152,7 @@ def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
                 )
             continue
         real = claim.claim_name or name
-        there = [cluster for cluster in clusters if is_there(claim, cluster.name)]
+        there = [cluster for cluster in clusters if is_claim_on_cluster(claim, cluster.name)]
         twice = next((made[one.name, real] for one in there if (one.name, real) in made), None)
         full = [one for one in there if count[one.name] == one.spec.limits.objects.claims]
         if twice is not None:
@@ -168,13 +170,15 @@ def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
         for cluster in there:
             if made.setdefault((cluster.name, real), name) == name:
                 count[cluster.name] += 1
-            yield from _storage(team, name, claim, cluster)
+            yield from _check_claim_storage_class(team, name, claim, cluster)
 
 
 _MOUNTS = {"gcs": "gcsfuse", "s3": "mountpoint-s3", "azure-blob": "blob"}
 
 
-def _connections(team: TeamFile, clusters: list[ClusterFile], unread: Collection[str]) -> Iterator[Finding]:
+def _check_team_connections(
+    team: TeamFile, clusters: list[ClusterFile], unread: Collection[str]
+) -> Iterator[Finding]:
     """Check that every connection has what its type needs to be reached or mounted."""
     for name, one in team.spec.connections.items():
         path: tuple[str | int, ...] = ("connections", name)
@@ -204,10 +208,12 @@ def _connections(team: TeamFile, clusters: list[ClusterFile], unread: Collection
             yield Finding(CONNECTION_INCOMPLETE, where, f"connection '{name}': {said}", help)
 
 
-def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> Iterator[Finding]:
+def _check_claim_storage_class(
+    team: TeamFile, name: str, claim: Claim, cluster: ClusterFile
+) -> Iterator[Finding]:
     """Check that a storage class of the cluster can provision the claim."""
     classes = cluster.spec.storage_classes
-    wanted = claim.storage_class or default_class(cluster.spec)
+    wanted = claim.storage_class or find_default_class(cluster.spec)
     if wanted is None:
         yield Finding(
             STORAGE_NO_DEFAULT,
@@ -221,7 +227,7 @@ def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> I
             STORAGE_CLASS_UNKNOWN,
             team.document.where(("claims", name, "storageClass")),
             f"storage class '{wanted}' of claim '{name}' is not declared for cluster {cluster.name}",
-            nearest(wanted, classes),
+            suggest_nearest(wanted, classes),
         )
         return
     offered = classes[wanted].access_modes
@@ -235,7 +241,7 @@ def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> I
             )
 
 
-def _grants_in_prod(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
+def _check_debug_grants_in_prod(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
     names = sorted(cluster.name for cluster in clusters if cluster.spec.environment == "prod")
     if not names:
         return

@@ -38,15 +38,15 @@ def tier_of(catalog: ImageCatalog, image: Image, framework: str, gpu: str | None
     if image.tier is not None:
         return Standing(image.tier, "stated for the image")
     for row in catalog.tiers:
-        if (not row.gpus or gpu in row.gpus) and _fits(row, image, framework):
+        if (not row.gpus or gpu in row.gpus) and _matches_tier_row(row, image, framework):
             return Standing(row.tier, row.source or "the catalog's tiers")
     for row in BUILT_IN if gpu is None else ():
-        if _fits(row, image, framework):
+        if _matches_tier_row(row, image, framework):
             return Standing(row.tier, row.source or "")
     return Standing("untested", "no row of the catalog's tiers has it")
 
 
-def _fits(row: TierRow, image: Image, framework: str) -> bool:
+def _matches_tier_row(row: TierRow, image: Image, framework: str) -> bool:
     if row.framework is not None and row.framework != framework:
         return False
     mpi = image.mpi
@@ -58,9 +58,9 @@ def _fits(row: TierRow, image: Image, framework: str) -> bool:
         (row.cuda, image.cuda),
         (row.rocm, image.rocm),
     )
-    return all(wanted is None or _begins(has, wanted) for wanted, has in pairs)
+    return all(wanted is None or _has_version_prefix(has, wanted) for wanted, has in pairs)
 
 
-def _begins(version: str | None, wanted: str) -> bool:
+def _has_version_prefix(version: str | None, wanted: str) -> bool:
     """Return whether a version begins with these numbers: 4.1.8 begins with 4.1, but 4.10 does not."""
     return version is not None and f"{version}.".startswith(f"{wanted}.")

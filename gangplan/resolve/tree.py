@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from gangplan.kueue.model import Key, Member
+from gangplan.kueue.model import FlavorResource, Member
 from gangplan.kueue.tree import QuotaTree
-from gangplan.kueue.units import MOST_INT64, NANO, format_of
+from gangplan.kueue.units import MOST_INT64, NANO, quantity_format_of
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site, SiteCohort, SiteQueue
 
 
-def most_by_queue(site: Site) -> dict[str, dict[str, dict[str, Quantity]]]:
+def compute_most_by_queue(site: Site) -> dict[str, dict[str, dict[str, Quantity]]]:
     """Return the most that each queue can ever admit at once: queue -> flavor -> resource -> amount."""
-    tree = _tree(site)
+    tree = _build_quota_tree(site)
     most: dict[str, dict[str, dict[str, Quantity]]] = {}
     for queue in site.queues:
         most[queue.name] = {
             quota.flavor: {
-                resource: _amount(resource, tree.most(queue.name, (quota.flavor, resource)))
+                resource: _build_resource_quantity(resource, tree.most(queue.name, (quota.flavor, resource)))
                 for resource in site.covered
             }
             for quota in queue.quotas
@@ -24,7 +24,7 @@ def most_by_queue(site: Site) -> dict[str, dict[str, dict[str, Quantity]]]:
     return most
 
 
-def summed(by_flavor: dict[str, dict[str, Quantity]]) -> dict[str, Quantity]:
+def sum_over_flavors(by_flavor: dict[str, dict[str, Quantity]]) -> dict[str, Quantity]:
     """Return one queue's amounts summed over all of its flavors."""
     total: dict[str, Quantity] = {}
     for amounts in by_flavor.values():
@@ -33,22 +33,22 @@ def summed(by_flavor: dict[str, dict[str, Quantity]]) -> dict[str, Quantity]:
     return total
 
 
-def _amount(resource: str, nano: int) -> Quantity:
-    return Quantity(nano, format_of(resource))
+def _build_resource_quantity(resource: str, nano: int) -> Quantity:
+    return Quantity(nano, quantity_format_of(resource))
 
 
-def _tree(site: Site) -> QuotaTree:
+def _build_quota_tree(site: Site) -> QuotaTree:
     """Return the quota tree of a site in billionths; an unknown parent counts as no parent."""
     known = {cohort.name for cohort in site.cohorts}
-    queues = [_member(one, one.cohort if one.cohort in known else "") for one in site.queues]
-    cohorts = [_member(one, one.parent if one.parent in known else "") for one in site.cohorts]
+    queues = [_build_tree_member(one, one.cohort if one.cohort in known else "") for one in site.queues]
+    cohorts = [_build_tree_member(one, one.parent if one.parent in known else "") for one in site.cohorts]
     return QuotaTree(queues, cohorts, MOST_INT64 * NANO)
 
 
-def _member(one: SiteQueue | SiteCohort, parent: str) -> Member:
-    nominal: dict[Key, int] = {}
-    borrowing: dict[Key, int] = {}
-    lending: dict[Key, int] = {}
+def _build_tree_member(one: SiteQueue | SiteCohort, parent: str) -> Member:
+    nominal: dict[FlavorResource, int] = {}
+    borrowing: dict[FlavorResource, int] = {}
+    lending: dict[FlavorResource, int] = {}
     for quota in one.quotas:
         for amount in quota.amounts:
             key = quota.flavor, amount.resource

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gangplan.findings import FieldPath
 from gangplan.model.job import EnvVar, Origin, Origins, ValueOrigin
-from gangplan.model.pods import origin_of
+from gangplan.model.pods import build_origin_key
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.pods import CONFIG_MAP_UNKNOWN
-from gangplan.source import Path
 from gangplan.spec.pods import EnvSource
 
 
-def plain_env(context: JobResolution) -> dict[str, EnvVar]:
+def merge_env_layers(context: JobResolution) -> dict[str, EnvVar]:
     """Merge the variables of cluster, cluster defaults, team defaults and spec by name; later ones win."""
     cluster, team, spec = context.cluster.spec, context.team.spec, context.spec.spec
     found: dict[str, EnvVar] = {}
@@ -22,13 +22,13 @@ def plain_env(context: JobResolution) -> dict[str, EnvVar]:
         ("team", context.team.document, team.defaults.env, "defaults", "env"),
     ):
         for name, value in layer.items():
-            origins = (ValueOrigin(who, (*path, name)), *_nearer(who, name))
+            origins = (ValueOrigin(who, (*path, name)), *_list_overriding_origins(who, name))
             found[name] = EnvVar(name, value, origins=origins)
-            context.origins[origin_of(name)] = Origin(who, document.where((*path, name)))
-    return found | own_env(context, spec.env, ("env",))
+            context.origins[build_origin_key(name)] = Origin(who, document.where((*path, name)))
+    return found | resolve_env_block(context, spec.env, ("env",))
 
 
-def _nearer(who: str, name: str) -> Origins:
+def _list_overriding_origins(who: str, name: str) -> Origins:
     """Return the places where a variable would override that of a layer."""
     spec = ValueOrigin("spec", ("env", name), "env in the spec would win", is_direct=False)
     if who == "team":
@@ -38,17 +38,19 @@ def _nearer(who: str, name: str) -> Origins:
     )
 
 
-def own_env(context: JobResolution, given: Mapping[str, str | EnvSource], at: Path) -> dict[str, EnvVar]:
+def resolve_env_block(
+    context: JobResolution, given: Mapping[str, str | EnvSource], at: FieldPath
+) -> dict[str, EnvVar]:
     """Return the variables of one block of the spec, which is at a path."""
     return {
         name: EnvVar(name, value, origins=(ValueOrigin("spec", (*at, name)),))
         if isinstance(value, str)
-        else _from(context, name, value, at)
+        else _resolve_env_source(context, name, value, at)
         for name, value in given.items()
     }
 
 
-def _from(context: JobResolution, name: str, source: EnvSource, at: Path) -> EnvVar:
+def _resolve_env_source(context: JobResolution, name: str, source: EnvSource, at: FieldPath) -> EnvVar:
     if source.config_map is None:
         origins = (ValueOrigin("spec", (*at, name, "field" if source.field else "resource")),)
         return EnvVar(name, field=source.field or "", resource=source.resource or "", origins=origins)

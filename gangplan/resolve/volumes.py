@@ -13,27 +13,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gangplan.model.amounts import bare, say, written
+from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit
 from gangplan.model.job import InlineVolume, Mount, Origin, Origins, PodClaim, ValueOrigin
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.facts import ENCRYPTING
-from gangplan.resolve.tenant import claims_held, default_class
+from gangplan.resolve.facts import ENCRYPTING_REGIMES
+from gangplan.resolve.tenant import count_claims, find_default_class
 from gangplan.rules.volumes import (
     VOLUME_NOT_ADMITTED,
     VOLUME_OVER_QUOTA,
     VOLUME_UNKNOWN,
     VOLUME_UNUSABLE,
 )
-from gangplan.spec.declare import known_or_new
+from gangplan.spec.declare import suggest_known_or_new
 from gangplan.spec.pods import PodVolume, VolumeUse
-from gangplan.workspace import nearest
+from gangplan.workspace import suggest_nearest
 
 # Levels of Pod Security, the strictest first.
 LEVELS = ("restricted", "baseline", "privileged")
 
 
-def volume_mounts(context: JobResolution) -> list[Mount]:
+def resolve_volume_mounts(context: JobResolution) -> list[Mount]:
     """Return a mount for each entry of `volumes` that the cluster offers the team; report the others."""
     offered = {
         name: one
@@ -44,20 +44,24 @@ def volume_mounts(context: JobResolution) -> list[Mount]:
     for name, asked in context.spec.spec.volumes.items():
         kind = offered.get(name)
         if kind is None:
-            _unknown(context, name, list(offered))
+            _report_unknown_volume(context, name, list(offered))
             continue
         use = asked if isinstance(asked, VolumeUse) else VolumeUse(path=asked)
         context.origins["volumes"] = Origin("spec", context.where("volumes"))
-        found.append(_inline(context, name, kind, use) if kind.driver else _claim(context, name, kind, use))
+        found.append(
+            _build_inline_csi_mount(context, name, kind, use)
+            if kind.driver
+            else _build_pod_claim_mount(context, name, kind, use)
+        )
     return found
 
 
-def _unknown(context: JobResolution, name: str, offered: list[str]) -> None:
+def _report_unknown_volume(context: JobResolution, name: str, offered: list[str]) -> None:
     cluster, team = context.cluster, context.team
     message = f"cluster {cluster.name} has no volume '{name}' for team {team.name}"
     help = "Its owner lists them in volumes of the cluster's file."
     if offered:
-        help = known_or_new("volume", name, offered, cluster.document.file)
+        help = suggest_known_or_new("volume", name, offered, cluster.document.file)
     if name in team.spec.claims or name in team.spec.connections:
         help = f"'{name}' is the team's own: write it in data."
     elif name in cluster.spec.volumes:
@@ -67,7 +71,7 @@ def _unknown(context: JobResolution, name: str, offered: list[str]) -> None:
     context.report(VOLUME_UNKNOWN, context.where("volumes", name, key=True), message, help)
 
 
-def _inline(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
+def _build_inline_csi_mount(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
     """Return the mount of a volume that a CSI driver creates as the pod starts."""
     if use.size is not None:
         message = f"volume '{name}' is made by driver {kind.driver}, which takes no size"
@@ -79,9 +83,9 @@ def _inline(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) 
                 context.where("volumes", name, "attributes", key, key=True),
                 f"the cluster's file lets no spec set attribute {key} of volume '{name}'",
                 f"Remove it, or ask the owner of {context.cluster.name} to list it in settable."
-                + (f" {nearest(key, kind.settable)}" if kind.settable else ""),
+                + (f" {suggest_nearest(key, kind.settable)}" if kind.settable else ""),
             )
-    level = _level(context)
+    level = _find_pod_security_level(context)
     if context.cluster.spec.versions.openshift and LEVELS.index(kind.pod_security) > LEVELS.index(level):
         context.report(
             VOLUME_NOT_ADMITTED,
@@ -93,15 +97,17 @@ def _inline(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) 
         )
     attributes = tuple(sorted({**kind.attributes, **use.attributes}.items()))
     inline = InlineVolume("", str(kind.driver), attributes, name, kind.secret or "", kind.fs_type or "")
-    return _mount(context, name, use, Mount(_volume(name), use.path, inline=inline, read_only=kind.read_only))
+    return _add_mount_origins(
+        context, name, use, Mount(_build_volume_name(name), use.path, inline=inline, read_only=kind.read_only)
+    )
 
 
-def _level(context: JobResolution) -> str:
+def _find_pod_security_level(context: JobResolution) -> str:
     raised = context.cluster.spec.teams[context.team.name].pod_security
     return raised.level if raised else "restricted"
 
 
-def _claim(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
+def _build_pod_claim_mount(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
     """Return the mount of a volume of a storage class, by a claim that ends with the pod."""
     size = use.size or kind.size
     for key in use.attributes:
@@ -113,14 +119,16 @@ def _claim(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -
         help = f"Write {name}: {{path: {use.path}, size: 200Gi}}."
         context.report(VOLUME_UNUSABLE, context.where("volumes", name), message, help)
     elif kind.most is not None and size > kind.most:
-        message = f"volume '{name}' may have at most {say('storage', kind.most)}, not {bare('storage', size)}"
-        help = f"Write size: {written('storage', kind.most)} or less."
+        message = f"volume '{name}' may have at most {format_with_unit('storage', kind.most)}, not {format_amount('storage', size)}"
+        help = f"Write size: {format_for_spec('storage', kind.most)} or less."
         context.report(VOLUME_UNUSABLE, context.where("volumes", name, "size"), message, help)
     own = PodClaim(name, str(kind.storage_class), kind.access_mode, size or Quantity.of(1))
-    return _mount(context, name, use, Mount(_volume(name), use.path, own_claim=own, read_only=kind.read_only))
+    return _add_mount_origins(
+        context, name, use, Mount(_build_volume_name(name), use.path, own_claim=own, read_only=kind.read_only)
+    )
 
 
-def _mount(context: JobResolution, name: str, use: VolumeUse, mount: Mount) -> Mount:
+def _add_mount_origins(context: JobResolution, name: str, use: VolumeUse, mount: Mount) -> Mount:
     """Return the mount with the origins of its parts: path and size of the spec, most else of the cluster."""
     is_block = isinstance(context.spec.spec.volumes[name], VolumeUse)
     asked, stated = ValueOrigin("spec", ("volumes", name)), ("volumes", name)
@@ -143,7 +151,7 @@ def _mount(context: JobResolution, name: str, use: VolumeUse, mount: Mount) -> M
     return replace(mount, single=True, origins=origins)
 
 
-def _volume(name: str) -> str:
+def _build_volume_name(name: str) -> str:
     return f"volume-{name}"[:63].rstrip("-")
 
 
@@ -156,7 +164,7 @@ def check_volumes(
         return
     _check_counts(context, mounts, workers)
     _check_storage(context, mounts, workers)
-    asking, classes = sorted(ENCRYPTING & {*regimes}), context.cluster.spec.storage_classes
+    asking, classes = sorted(ENCRYPTING_REGIMES & {*regimes}), context.cluster.spec.storage_classes
     for one in own:
         known = classes.get(one.storage_class)
         if asking and not (known and known.encrypted):
@@ -169,7 +177,7 @@ def check_volumes(
             )
 
 
-def _amounts(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
+def _list_claim_sizes(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
     """Yield the storage class and size of each claim that a worker gets."""
     for mount in mounts:
         if mount.own_claim:
@@ -180,8 +188,8 @@ def _amounts(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
 
 def _check_counts(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
     """Check the limit of claims: a quota counts claims of pods in addition to those of the team."""
-    each, most = len(list(_amounts(mounts))), context.cluster.spec.limits.objects.claims
-    made = claims_held(context.cluster, context.team)
+    each, most = len(list(_list_claim_sizes(mounts))), context.cluster.spec.limits.objects.claims
+    made = count_claims(context.cluster, context.team)
     if workers * each + made <= most:
         return
     claims = "a claim" if each == 1 else f"{each} claims"
@@ -196,9 +204,9 @@ def _check_counts(context: JobResolution, mounts: Sequence[Mount], workers: int)
 def _check_storage(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
     """Check the platform's cap on what claims of a class may request; claims of pods count too."""
     hard = context.cluster.spec.teams[context.team.name].hard_quota
-    default = default_class(context.cluster.spec)
+    default = find_default_class(context.cluster.spec)
     for name, cap in (hard.storage if hard else {}).items():
-        each = [size for of, size in _amounts(mounts) if of == name]
+        each = [size for of, size in _list_claim_sizes(mounts) if of == name]
         own = [
             claim.size
             for claim in context.team.spec.claims.values()
@@ -211,8 +219,8 @@ def _check_storage(context: JobResolution, mounts: Sequence[Mount], workers: int
         context.report(
             VOLUME_OVER_QUOTA,
             context.where("volumes"),
-            f"{workers} workers need {say('storage', needed)} of storage class '{name}' at once, the team's claims"
-            f" included, and the namespace may request {bare('storage', cap)}",
+            f"{workers} workers need {format_with_unit('storage', needed)} of storage class '{name}' at once, the team's claims"
+            f" included, and the namespace may request {format_amount('storage', cap)}",
             "Use smaller volumes or fewer workers, or ask the owner of"
             f" {context.cluster.name} for more (teams.{context.team.name}.hardQuota.storage).",
         )

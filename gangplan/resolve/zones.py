@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gangplan.model.job import Job, Mount, TargetPool
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.mounts import place_of
-from gangplan.resolve.tenant import default_class, is_there
+from gangplan.resolve.mounts import locate_mount
+from gangplan.resolve.tenant import find_default_class, is_claim_on_cluster
 from gangplan.rules.platform import CLAIM_ZONE
 
 # The label of nodes and volumes (k8s.io/api core/v1 well_known_labels.go); a volume in one zone requires it
@@ -22,7 +22,7 @@ def check_zones(context: JobResolution, job: Job) -> None:
     pods += [(f"step '{one.name}' runs", one.name, one.pool) for one in job.steps]
     told: set[str] = set()
     for mount in job.mounts:
-        said, of_class = _made(context, mount)
+        said, of_class = _describe_mounted_volume(context, mount)
         zone = context.cluster.spec.storage_classes[of_class].zone if of_class else None
         for what, role, pool in pods:
             there = dict(pool.selector).get(ZONE)
@@ -31,26 +31,26 @@ def check_zones(context: JobResolution, job: Job) -> None:
             told.add(said)
             context.report(
                 CLAIM_ZONE,
-                place_of(context, mount),
+                locate_mount(context, mount),
                 f"{said} uses storage class '{of_class}', whose volumes are in zone {zone};"
                 f" {what} in pool '{pool.name}', in zone {there}",
-                _help(context, zone, pool),
+                _suggest_pool_in_zone(context, zone, pool),
             )
 
 
-def _made(context: JobResolution, mount: Mount) -> tuple[str, str]:
+def _describe_mounted_volume(context: JobResolution, mount: Mount) -> tuple[str, str]:
     """Return what is mounted, in words, and its storage class; empty if the cluster declares none for it."""
     cluster, said, chosen = context.cluster.spec, "", None
     if mount.own_claim:
         said, chosen = f"volume '{mount.own_claim.name}'", mount.own_claim.storage_class
     for name, claim in context.team.spec.claims.items():
-        if mount.claim == (claim.claim_name or name) and is_there(claim, context.cluster.name):
+        if mount.claim == (claim.claim_name or name) and is_claim_on_cluster(claim, context.cluster.name):
             said = f"claim '{name}'"
-            chosen = claim.storage_class or (default_class(cluster) if claim.size else None)
+            chosen = claim.storage_class or (find_default_class(cluster) if claim.size else None)
     return said, chosen if chosen in cluster.storage_classes else ""
 
 
-def _help(context: JobResolution, zone: str, pool: TargetPool) -> str:
+def _suggest_pool_in_zone(context: JobResolution, zone: str, pool: TargetPool) -> str:
     pools = context.cluster.spec.node_pools
     near = [name for name, one in pools.items() if one.labels.get(ZONE) == zone and name != pool.name]
     there = f"Run it in zone {zone} (placement: {{nodePool: {near[0]}}}), or use" if near else "Use"

@@ -7,16 +7,16 @@ from decimal import Decimal
 
 from gangplan.findings import Finding
 from gangplan.pipeline.budgets import (
-    ZERO,
-    Spending,
-    budget_findings,
-    budgets_of,
-    by_team,
-    covered,
-    runs_under,
-    spending_of,
+    NO_COST,
+    TeamSpending,
+    check_team_budgets,
+    compute_spending,
+    find_priced_budgets,
+    group_runs_by_team,
+    list_budget_clusters,
+    select_budget_runs,
 )
-from gangplan.pipeline.scope import EVERYTHING
+from gangplan.pipeline.scope import WHOLE_SCOPE
 from gangplan.records import dataclass
 from gangplan.review.sides import Side
 from gangplan.rules.budgets import BUDGET_EXCEEDED, BUDGET_NEARLY
@@ -34,7 +34,7 @@ class BudgetChange:
     clusters: tuple[str, ...]
     currency: str
     amounts: tuple[Decimal | None, Decimal | None]
-    spent: tuple[Spending, Spending]
+    spent: tuple[TeamSpending, TeamSpending]
 
     @property
     def added(self) -> Decimal:
@@ -47,13 +47,13 @@ class BudgetChange:
         return None if self.amounts[1] is None else self.amounts[1] - self.spent[1].total
 
 
-def rejudged(before: Side, after: Side) -> tuple[list[Finding], list[Finding]]:
+def rejudge_budgets(before: Side, after: Side) -> tuple[list[Finding], list[Finding]]:
     """Return the findings of both sides, with those about budgets at a spec of the change, if that is the
     cause.
 
     So a review says the same whether rendered/ is up to date or not.
     """
-    if not any(budgets_of(side.workspace) for side in (before, after) if side.is_there):
+    if not any(find_priced_budgets(side.workspace) for side in (before, after) if side.is_there):
         return before.findings, after.findings
     cost = {key: (one.cost, one.repeats, one.is_active) for key, one in before.runs.items()}
     moved = {
@@ -62,39 +62,43 @@ def rejudged(before: Side, after: Side) -> tuple[list[Finding], list[Finding]]:
         if cost.get(key) != (one.cost, one.repeats, one.is_active)
     }
     there = {one.source for one in after.runs.values()} - moved
-    return _judged(before, ()), _judged(after, there)
+    return _recheck_team_budgets(before, ()), _recheck_team_budgets(after, there)
 
 
-def _judged(side: Side, there: Collection[str]) -> list[Finding]:
+def _recheck_team_budgets(side: Side, there: Collection[str]) -> list[Finding]:
     if not side.is_there:
         return side.findings
     rest = [one for one in side.findings if one.rule not in (BUDGET_EXCEEDED, BUDGET_NEARLY)]
-    return [*rest, *budget_findings(side.workspace, EVERYTHING, side.runs.values(), {}, there)]
+    return [*rest, *check_team_budgets(side.workspace, WHOLE_SCOPE, side.runs.values(), {}, there)]
 
 
-def budget_changes(before: Side, after: Side) -> Sequence[BudgetChange]:
+def compare_budgets(before: Side, after: Side) -> Sequence[BudgetChange]:
     """Return every budget that exists before or after, by team and cluster."""
     sides = (before, after)
-    budgets = [budgets_of(side.workspace) if side.is_there else {} for side in sides]
+    budgets = [find_priced_budgets(side.workspace) if side.is_there else {} for side in sides]
     keys = sorted({*budgets[0], *budgets[1]})
     if not keys:
         return ()
-    runs = [by_team(side.runs.values()) for side in sides]
+    runs = [group_runs_by_team(side.runs.values()) for side in sides]
     found = []
     for key in keys:
         amounts = [side[key].amount if key in side else None for side in budgets]
         budget = (budgets[1] if key in budgets[1] else budgets[0])[key]
-        spent = [spending_of(runs_under(side, *key, budget)) for side in runs]
+        spent = [compute_spending(select_budget_runs(side, *key, budget)) for side in runs]
         clusters = (after if key in budgets[1] else before).workspace.clusters
         currency = clusters[key[1]].spec.currency
         found.append(
             BudgetChange(
-                *key, covered(key[1], budget), currency, (amounts[0], amounts[1]), (spent[0], spent[1])
+                *key,
+                list_budget_clusters(key[1], budget),
+                currency,
+                (amounts[0], amounts[1]),
+                (spent[0], spent[1]),
             )
         )
     return found
 
 
-def words(amount: Decimal | None) -> str:
+def format_budget_amount(amount: Decimal | None) -> str:
     """Return an amount without an exponent; empty without an amount."""
-    return "" if amount is None else f"{amount + ZERO:f}"
+    return "" if amount is None else f"{amount + NO_COST:f}"

@@ -10,7 +10,7 @@ from gangplan.records import dataclass
 from gangplan.review.sides import Side
 
 
-class Edit(StrEnum):
+class EditKind(StrEnum):
     """What happens to a job on a cluster, in the order of reports."""
 
     NEW = "new"
@@ -28,7 +28,7 @@ class Edit(StrEnum):
 
 
 # Edits by which a run starts with the sync, and so takes GPU-hours.
-STARTS = frozenset((Edit.NEW, Edit.CHANGED, Edit.RETRAINED, Edit.RESUMED))
+STARTING_EDITS = frozenset((EditKind.NEW, EditKind.CHANGED, EditKind.RETRAINED, EditKind.RESUMED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RunEdit:
     are the runs that must be complete before today's run is created; for a sweep, its name.
     """
 
-    edit: Edit
+    edit: EditKind
     spec: str
     before: RunFacts | None
     after: RunFacts | None
@@ -61,11 +61,11 @@ class RunEdit:
             return ""
         if old.schedule:  # its runs are not in Git, and continue in any case
             return ""
-        ended = (Edit.CHANGED, Edit.RETRAINED, Edit.REMOVED, Edit.SCHEDULED)
+        ended = (EditKind.CHANGED, EditKind.RETRAINED, EditKind.REMOVED, EditKind.SCHEDULED)
         return old.name if self.edit in ended else ""
 
 
-def edits_of(before: Side, after: Side) -> list[RunEdit]:
+def list_run_edits(before: Side, after: Side) -> list[RunEdit]:
     """Return what happens to every job whose runs differ, by kind of edit, spec and cluster."""
     has_errors = any(one.is_error for one in after.findings)
     found = []
@@ -73,35 +73,37 @@ def edits_of(before: Side, after: Side) -> list[RunEdit]:
         old, new = before.runs.get(key), after.runs.get(key)
         spec = (new or before.runs[key]).source
         if new is None and has_errors and spec in after.specs:  # what happens to it is not known
-            found.append(RunEdit(Edit.BROKEN, spec, old, None))
+            found.append(RunEdit(EditKind.BROKEN, spec, old, None))
             continue
-        edit, now = _edit(old, new), _waits(after, new)
-        if edit is None and _waits(before, old) != now:
-            edit = Edit.WAITS if now else Edit.RELEASED
+        edit, now = _classify_run_edit(old, new), _list_awaited_runs(after, new)
+        if edit is None and _list_awaited_runs(before, old) != now:
+            edit = EditKind.WAITS if now else EditKind.RELEASED
         if edit is not None:
             found.append(RunEdit(edit, spec, old, new, waits=now))
-        found += [RunEdit(Edit.RETIRED, spec, old, new, run) for run in _retired(old, new)]
-    order = list(Edit)
+        found += [
+            RunEdit(EditKind.RETIRED, spec, old, new, run) for run in _list_newly_retired_runs(old, new)
+        ]
+    order = list(EditKind)
     return sorted(found, key=lambda one: (order.index(one.edit), one.spec, one.facts.cluster, one.run))
 
 
-def _edit(old: RunFacts | None, new: RunFacts | None) -> Edit | None:
+def _classify_run_edit(old: RunFacts | None, new: RunFacts | None) -> EditKind | None:
     """Return what happens to the run that a spec describes; None if nothing does."""
     if new is None:
-        return Edit.REMOVED
+        return EditKind.REMOVED
     if new.schedule and new.is_active:
         was = old is not None and old.is_active and (old.name, old.schedule) == (new.name, new.schedule)
-        return None if was else Edit.SCHEDULED
+        return None if was else EditKind.SCHEDULED
     if old is None or (old.schedule and new.is_active):
-        return {"active": Edit.NEW, "archived": Edit.ARCHIVED}.get(new.state, Edit.STOPPED)
+        return {"active": EditKind.NEW, "archived": EditKind.ARCHIVED}.get(new.state, EditKind.STOPPED)
     if old.state != new.state:
-        return {"active": Edit.RESUMED, "archived": Edit.ARCHIVED}.get(new.state, Edit.STOPPED)
+        return {"active": EditKind.RESUMED, "archived": EditKind.ARCHIVED}.get(new.state, EditKind.STOPPED)
     if not new.is_active or old.name == new.name:
         return None
-    return Edit.RETRAINED if old.spec_hash == new.spec_hash else Edit.CHANGED
+    return EditKind.RETRAINED if old.spec_hash == new.spec_hash else EditKind.CHANGED
 
 
-def _waits(side: Side, run: RunFacts | None) -> tuple[str, ...]:
+def _list_awaited_runs(side: Side, run: RunFacts | None) -> tuple[str, ...]:
     """Return the runs that must be complete before another is created; for a sweep, its name."""
     if run is None or run.schedule or not (run.after and run.is_active):  # a schedule follows names, not runs
         return ()
@@ -109,7 +111,7 @@ def _waits(side: Side, run: RunFacts | None) -> tuple[str, ...]:
     return tuple(name if one is None else one.name for name, one in found)
 
 
-def _retired(old: RunFacts | None, new: RunFacts | None) -> Iterator[str]:
+def _list_newly_retired_runs(old: RunFacts | None, new: RunFacts | None) -> Iterator[str]:
     """Yield the runs that are listed as over and were not before."""
     known = old.retired if old else ()
     yield from (one for one in (new.retired if new else ()) if one not in known)

@@ -6,25 +6,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from gangplan.findings import Finding, Location
-from gangplan.objects import Path
+from gangplan.findings import FieldPath, Finding, Location
 from gangplan.rules.lifecycle import RUN_REPLACED
 from gangplan.rules.model import Severity
-from gangplan.source import Document, load
+from gangplan.source import Document, load_document
 from gangplan.tools.git import commit_of
-from gangplan.tools.revisions import blobs, files_of
-from gangplan.validate.problems import dotted
+from gangplan.tools.revisions import list_commit_files, read_blobs
+from gangplan.validate.problems import format_path
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
 
 # A field as it is written, and its place today; if the field is gone, where it would be.
-Field = tuple[str, Location]
+ChangedField = tuple[str, Location]
 # How many fields are named; `plan --base` shows all.
 _MOST = 3
 
 
-def fields_between(old: Any, new: Document) -> list[Field]:
+def compare_fields(old: Any, new: Document) -> list[ChangedField]:
     """Return the fields of a file that are new, gone or changed, in the order of today."""
-    return [(dotted(path), new.where(path)) for path in _changed(old, new.value)]
+    return [(format_path(path), new.where(path)) for path in _find_changed_field_paths(old, new.value)]
 
 
 def document_of(workspace: Workspace, file: str) -> Document | None:
@@ -36,15 +35,19 @@ def document_of(workspace: Workspace, file: str) -> Document | None:
     return next((one.document for key, one in of.items() if key == name and one.document.file == file), None)
 
 
-def with_causes(workspace: Workspace, revision: str, findings: Iterable[Finding]) -> list[Finding]:
+def add_changed_fields(workspace: Workspace, revision: str, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings; those about a retrained run name the fields that changed since a revision.
 
     Raises UserError and ToolError, as the comparison that found them.
     """
     found = list(findings)
-    again = {_files(one): None for one in found if _is_retrained(one)}
-    changed = _since(workspace, revision, {file for files in again for file in files}) if again else {}
-    return [_with_cause(one, changed) if _is_retrained(one) else one for one in found]
+    again = {_list_shared_files_of_run(one): None for one in found if _is_retrained(one)}
+    changed = (
+        _compare_files_since_revision(workspace, revision, {file for files in again for file in files})
+        if again
+        else {}
+    )
+    return [_explain_retrained_run(one, changed) if _is_retrained(one) else one for one in found]
 
 
 def _is_retrained(finding: Finding) -> bool:
@@ -52,43 +55,47 @@ def _is_retrained(finding: Finding) -> bool:
     return finding.rule is RUN_REPLACED and finding.severity is Severity.WARNING
 
 
-def _files(finding: Finding) -> tuple[str, ...]:
+def _list_shared_files_of_run(finding: Finding) -> tuple[str, ...]:
     """Return the shared files with fields that a run depends on."""
     (cluster,), team = finding.clusters, finding.where.file.split("/")[1]
     return CATALOG, f"{OVERLAYS}/{cluster}/cluster.yaml", f"{SPECS}/{team}/team.yaml"
 
 
-def _with_cause(finding: Finding, changed: dict[str, list[Field]]) -> Finding:
-    told = [f"{at} ({name})" for file in _files(finding) for name, at in changed.get(file, ())]
+def _explain_retrained_run(finding: Finding, changed: dict[str, list[ChangedField]]) -> Finding:
+    told = [
+        f"{at} ({name})" for file in _list_shared_files_of_run(finding) for name, at in changed.get(file, ())
+    ]
     more = [f"{len(told) - _MOST} other places"] if len(told) > _MOST else []
     if not told:
         return finding
     return replace(finding, message=f"{finding.message}; changed: {', '.join([*told[:_MOST], *more])}")
 
 
-def _since(workspace: Workspace, revision: str, files: Iterable[str]) -> dict[str, list[Field]]:
+def _compare_files_since_revision(
+    workspace: Workspace, revision: str, files: Iterable[str]
+) -> dict[str, list[ChangedField]]:
     """Return the changed fields of some files, by file."""
     root, wanted = workspace.root, sorted(files)
-    ids = files_of(root, commit_of(root, revision), wanted).files
-    contents = blobs(root, ids.values())
+    ids = list_commit_files(root, commit_of(root, revision), wanted).files
+    contents = read_blobs(root, ids.values())
     changed = {}
     for file in wanted:
         new = document_of(workspace, file)
-        old, _ = load(contents[ids[file]], file) if file in ids else (None, [])
+        old, _ = load_document(contents[ids[file]], file) if file in ids else (None, [])
         if old is not None and new is not None:
-            changed[file] = fields_between(old.value, new)
+            changed[file] = compare_fields(old.value, new)
     return changed
 
 
-def _changed(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
+def _find_changed_field_paths(old: Any, new: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in (*new, *(key for key in old if key not in new)):
             if key in old and key in new:
-                yield from _changed(old[key], new[key], (*path, key))
+                yield from _find_changed_field_paths(old[key], new[key], (*path, key))
             else:
                 yield (*path, key)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, pair in enumerate(zip(old, new, strict=True)):
-            yield from _changed(*pair, (*path, index))
+            yield from _find_changed_field_paths(*pair, (*path, index))
     elif old != new:
         yield path

@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from gangplan.findings import FieldPath
 from gangplan.records import dataclass
-from gangplan.review.meaning import MEANINGS
-from gangplan.review.objects import ABSENT, ObjectChange, Path
+from gangplan.review.meaning import CHANGE_MEANINGS
+from gangplan.review.objects import ABSENT_VALUE, ObjectChange
 
 # Steps of a path that say nothing: Kubernetes objects nest their specs.
 _SILENT = frozenset(("spec", "template", "replicatedJobs", "metadata"))
@@ -44,12 +45,17 @@ class KindRow:
     clusters: tuple[str, ...]
 
 
-def rows_of(changes: Iterable[ObjectChange]) -> list[ChangeRow]:
+def group_by_meaning(changes: Iterable[ObjectChange]) -> list[ChangeRow]:
     """Return the rows of changed objects, by meaning, then those of most objects first."""
     found: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
     for change in changes:
         for one in change.fields:
-            key = one.meaning, _field(one.path), _text(one.before), _text(one.after)
+            key = (
+                one.meaning,
+                _format_short_field_path(one.path),
+                _format_value_as_json(one.before),
+                _format_value_as_json(one.after),
+            )
             found.setdefault(key, []).append(change)
     rows = [
         ChangeRow(
@@ -62,11 +68,11 @@ def rows_of(changes: Iterable[ObjectChange]) -> list[ChangeRow]:
         )
         for key, of in found.items()
     ]
-    order = {meaning: number for number, meaning in enumerate(MEANINGS)}
+    order = {meaning: number for number, meaning in enumerate(CHANGE_MEANINGS)}
     return sorted(rows, key=lambda row: (order[row.meaning], -len(row.objects), row.field, row.before))
 
 
-def kinds_of(changes: Iterable[ObjectChange]) -> list[KindRow]:
+def group_by_kind(changes: Iterable[ObjectChange]) -> list[KindRow]:
     """Return objects that were added or removed, by what happened and kind."""
     found: dict[tuple[str, str], list[ObjectChange]] = {}
     for one in changes:
@@ -88,14 +94,14 @@ def name_of(change: ObjectChange) -> str:
     return "/".join(part for part in (change.kind, change.namespace, change.name) if part)
 
 
-def _field(path: Path) -> str:
+def _format_short_field_path(path: FieldPath) -> str:
     """Return `launcher.containers.node.image`: a path without the steps that say nothing."""
     steps = [str(step) for step in path]
     return ".".join([step for step in steps[:-1] if step not in _SILENT] + steps[-1:]) or "(all)"
 
 
-def _text(value: Any) -> str:
+def _format_value_as_json(value: Any) -> str:
     """Return a value as JSON; empty where there is none."""
-    if value is ABSENT:
+    if value is ABSENT_VALUE:
         return ""
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 # In the order of reports: first what decides what runs, last what only people read.
-MEANINGS = (
+CHANGE_MEANINGS = (
     "image",
     "command",
     "resources",
@@ -126,7 +126,7 @@ _MARKS = (
 
 
 def meaning_of(kind: str, path: Sequence[str | int]) -> str:
-    """Return the meaning of a field, as one of `MEANINGS`."""
+    """Return the meaning of a field, as one of `CHANGE_MEANINGS`."""
     names = [step for step in path if isinstance(step, str)]
     for index, name in enumerate(names):
         if name in ("labels", "annotations") and names[index - 1 : index] == ["metadata"]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from gangplan.findings import Finding, Location
 from gangplan.review.sides import Side, Sides
-from gangplan.review.stale import RENDER, stale_findings
+from gangplan.review.stale import RENDER_HELP, check_stale_files
 from gangplan.rules.merges import MERGE_CONFLICT, SPEC_SPLIT
-from gangplan.tools.revisions import unmerged
-from gangplan.workspace import READ, RENDERED
+from gangplan.tools.revisions import list_unmerged_files
+from gangplan.workspace import READ_FOLDERS, RENDERED
 
 # Stages of a file in the index of an open merge (1 base, 2 ours, 3 theirs): what happened to it.
 _STAGES: Mapping[tuple[int, ...], str] = {
@@ -24,33 +24,33 @@ _STAGES: Mapping[tuple[int, ...], str] = {
 }
 
 
-def merge_findings(root: Path, sides: Sides) -> list[Finding]:
+def check_merge_traces(root: Path, sides: Sides) -> list[Finding]:
     """Return one finding per file that a merge left open, one for a stale rendered/, and one per spec that
     split."""
     told = {one.where.file for one in sides.after.findings if one.is_error}
     return [
-        *_open(root, told),
-        *stale_findings(root, sides.stale, asks_git=True),
-        *_split(sides.before, sides.after),
+        *_check_unmerged_files(root, told),
+        *check_stale_files(root, sides.stale, asks_git=True),
+        *_check_split_specs(sides.before, sides.after),
     ]
 
 
-def _open(root: Path, told: set[str]) -> Iterator[Finding]:
+def _check_unmerged_files(root: Path, told: set[str]) -> Iterator[Finding]:
     """Report files with stages in the index, except those that another finding reports already."""
-    for path, stages in sorted(unmerged(root).items()):
+    for path, stages in sorted(list_unmerged_files(root).items()):
         top = path.split("/")[0]
-        if top not in (*READ, RENDERED) or path in told:
+        if top not in (*READ_FOLDERS, RENDERED) or path in told:
             continue
         message = f"the merge is not settled: {_STAGES.get(stages, 'Git could not merge the file')}"
         help = (
             f"Keep the name and contents that are meant, then: git add {path} (git rm for a name that goes)."
         )
         if top == RENDERED:
-            help = f"Settle specs/ and the other files first. {RENDER}"
+            help = f"Settle specs/ and the other files first. {RENDER_HELP}"
         yield Finding(MERGE_CONFLICT, Location(path, 1, 1), message, help)
 
 
-def _split(before: Side, after: Side) -> Iterator[Finding]:
+def _check_split_specs(before: Side, after: Side) -> Iterator[Finding]:
     """Report specs with the contents of one that is gone, if there are several."""
     gone: dict[tuple[str, bytes], str] = {}
     for path, data in before.specs.items():
@@ -69,7 +69,7 @@ def _split(before: Side, after: Side) -> Iterator[Finding]:
             yield Finding(SPEC_SPLIT, Location(sorted(paths)[1], 1, 1), message, help)
 
 
-def renames(before: Side, after: Side) -> dict[str, str]:
+def find_renamed_specs(before: Side, after: Side) -> dict[str, str]:
     """Return specs with another name and the same contents, by their names before."""
     gone = {data: path for path, data in before.specs.items() if path not in after.specs}
     new = {path: data for path, data in after.specs.items() if path not in before.specs}

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from gangplan.findings import Finding, reword
+from gangplan.findings import Finding, reword_finding
 from gangplan.records import dataclass
 from gangplan.review.sides import Side
 
@@ -48,13 +48,15 @@ class WaiverChange:
     reason: str
 
 
-def novelty(before: Sequence[Finding], after: Sequence[Finding], renamed: Mapping[str, str]) -> Novelty:
+def compare_findings(
+    before: Sequence[Finding], after: Sequence[Finding], renamed: Mapping[str, str]
+) -> Novelty:
     """Return what is new and what is gone. `renamed` are files with other names today, by their names
     before."""
-    known = Counter(_id(one, renamed) for one in before)
+    known = Counter(_build_finding_identity(one, renamed) for one in before)
     new, same = [], []
     for one in after:
-        key = _id(one, {})
+        key = _build_finding_identity(one, {})
         if known[key]:
             known[key] -= 1
             same.append(one)
@@ -62,15 +64,15 @@ def novelty(before: Sequence[Finding], after: Sequence[Finding], renamed: Mappin
             new.append(one)
     gone = []
     for one in reversed(before):
-        key = _id(one, renamed)
+        key = _build_finding_identity(one, renamed)
         if known[key]:
             known[key] -= 1
             gone.append(one)
     return Novelty(new, gone[::-1], same)
 
 
-def _id(finding: Finding, renamed: Mapping[str, str]) -> Id:
-    file, still = finding.where.file, reword(finding, lambda text: _MOVING.sub("", text))
+def _build_finding_identity(finding: Finding, renamed: Mapping[str, str]) -> Id:
+    file, still = finding.where.file, reword_finding(finding, lambda text: _MOVING.sub("", text))
     if file.startswith("rendered/"):
         file = _MOVING.sub("", file)
     return (
@@ -82,7 +84,7 @@ def _id(finding: Finding, renamed: Mapping[str, str]) -> Id:
     )
 
 
-def waiver_changes(before: Side, after: Side, day: datetime.date) -> list[WaiverChange]:
+def compare_waivers(before: Side, after: Side, day: datetime.date) -> list[WaiverChange]:
     """Return waivers that are new, gone or changed, and those that have expired on a day, by name."""
     old = {one.name: one for one in before.workspace.waivers}
     new = {one.name: one for one in after.workspace.waivers}

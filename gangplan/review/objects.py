@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gangplan.emit import is_launch_file
-from gangplan.emit.header import MARK
-from gangplan.objects import Body, walk
+from gangplan.emit.header import RENDERED_MARK
+from gangplan.findings import FieldPath
+from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
 from gangplan.review.meaning import meaning_of
 from gangplan.review.sides import Sides
-from gangplan.review.trees import differing
+from gangplan.review.trees import list_differing_files
 from gangplan.source import ManifestError, load_objects
 
 # The placeholder for the name of a run where two runs of a job are compared.
@@ -23,14 +24,12 @@ RUN = "<run>"
 # The fields that identify an entry of a list: the first one that all entries have and no two share.
 _NAMES = ("name", "mountPath", "containerPort", "key", "kind", "action", "record", "alert", "ip")
 
-Path = tuple[str | int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field that differs: its path, its meaning, and both values; `ABSENT` where there is none."""
+    """A field that differs: its path, its meaning, and both values; `ABSENT_VALUE` where there is none."""
 
-    path: Path
+    path: FieldPath
     meaning: str
     before: Any
     after: Any
@@ -61,14 +60,14 @@ class _Absent:
         return "absent"
 
 
-ABSENT = _Absent()
+ABSENT_VALUE = _Absent()
 
 Found = dict[
     tuple[str, str, str, str], tuple[Body, str, str]
 ]  # cluster, kind, namespace, name -> object, file, source
 
 
-def object_changes(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectChange]:
+def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectChange]:
     """Return every object that differs between the trees, by cluster, kind, namespace and name.
 
     Files that cannot be read are left out, because they are findings; and so are the `unknown` ones, for
@@ -78,17 +77,21 @@ def object_changes(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectCh
     teams = {path.rpartition("/")[0] for path in unknown}
     paths = [
         path
-        for path in differing(before, after)
+        for path in list_differing_files(before, after)
         if path not in unknown and not (is_launch_file(path) and path.rpartition("/")[0] in teams)
     ]
-    heirs = _heirs(sides)
-    old = _objects(paths, before.text, {path: old for path, (old, _) in heirs.items()}, before.paths)
-    new = _objects(paths, after.text, {path: new for path, (_, new) in heirs.items()}, after.paths)
+    heirs = _find_replaced_run_files(sides)
+    old = _load_rendered_objects(
+        paths, before.text, {path: old for path, (old, _) in heirs.items()}, before.paths
+    )
+    new = _load_rendered_objects(
+        paths, after.text, {path: new for path, (_, new) in heirs.items()}, after.paths
+    )
     found = []
     for key in sorted({*old, *new}):
         body, path, source = new.get(key) or old[key]
         what = "changed" if key in old and key in new else "added" if key in new else "removed"
-        fields = tuple(_fields(old[key][0], body)) if what == "changed" else ()
+        fields = tuple(_list_object_field_changes(old[key][0], body)) if what == "changed" else ()
         if what == "changed" and not fields:
             continue
         cluster, part, team, *_ = [*path.split("/"), "", ""]
@@ -109,7 +112,7 @@ def object_changes(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectCh
     return found
 
 
-def _heirs(sides: Sides) -> dict[str, tuple[str, str]]:
+def _find_replaced_run_files(sides: Sides) -> dict[str, tuple[str, str]]:
     """Return the files of runs that replace each other, with both names."""
     found = {}
     for key, new in sides.after.runs.items():
@@ -119,14 +122,16 @@ def _heirs(sides: Sides) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _objects(paths: Iterable[str], text: Any, names: Mapping[str, str], there: frozenset[str]) -> Found:
+def _load_rendered_objects(
+    paths: Iterable[str], text: Any, names: Mapping[str, str], there: frozenset[str]
+) -> Found:
     found: Found = {}
     for path in paths:
         if path not in there:
             continue
         content = text(path)
         first = content.partition("\n")[0]
-        source = first.removeprefix(MARK) if first.startswith(MARK) else ""
+        source = first.removeprefix(RENDERED_MARK) if first.startswith(RENDERED_MARK) else ""
         if path in names:
             content = content.replace(names[path], RUN)
         try:
@@ -143,36 +148,38 @@ def _objects(paths: Iterable[str], text: Any, names: Mapping[str, str], there: f
     return found
 
 
-def _fields(old: Body, new: Body) -> Iterator[FieldChange]:
+def _list_object_field_changes(old: Body, new: Body) -> Iterator[FieldChange]:
     kind = str(new.get("kind") or "")
     for path, before, after in differences(old, new):
         yield FieldChange(path, meaning_of(kind, path), before, after)
 
 
-def differences(old: Any, new: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
+def differences(old: Any, new: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any, Any]]:
     """Yield the leaves that differ, with both values; a name in the path of a list means the entry with
     that name."""
     if old == new and type(old) is type(new):
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in {**old, **new}:
-            yield from differences(old.get(key, ABSENT), new.get(key, ABSENT), (*path, key))
+            yield from differences(old.get(key, ABSENT_VALUE), new.get(key, ABSENT_VALUE), (*path, key))
     elif isinstance(old, list) and isinstance(new, list):
-        yield from _lists(old, new, path)
-    elif isinstance(old, dict | list) and new is ABSENT and old:
-        yield from ((one, value, ABSENT) for one, value in walk(old, path))
-    elif isinstance(new, dict | list) and old is ABSENT and new:
-        yield from ((one, ABSENT, value) for one, value in walk(new, path))
+        yield from _compare_object_lists(old, new, path)
+    elif isinstance(old, dict | list) and new is ABSENT_VALUE and old:
+        yield from ((one, value, ABSENT_VALUE) for one, value in walk_leaves(old, path))
+    elif isinstance(new, dict | list) and old is ABSENT_VALUE and new:
+        yield from ((one, ABSENT_VALUE, value) for one, value in walk_leaves(new, path))
     else:
         yield path, old, new
 
 
-def _lists(old: list[Any], new: list[Any], path: Path) -> Iterator[tuple[Path, Any, Any]]:
+def _compare_object_lists(
+    old: list[Any], new: list[Any], path: FieldPath
+) -> Iterator[tuple[FieldPath, Any, Any]]:
     by = next((name for name in _NAMES if _is_called(old, name) and _is_called(new, name)), None)
     if by is not None:
         ours, theirs = ({str(one[by]): one for one in side} for side in (old, new))
         for key in {**ours, **theirs}:
-            yield from differences(ours.get(key, ABSENT), theirs.get(key, ABSENT), (*path, key))
+            yield from differences(ours.get(key, ABSENT_VALUE), theirs.get(key, ABSENT_VALUE), (*path, key))
         return
     if len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
@@ -181,8 +188,8 @@ def _lists(old: list[Any], new: list[Any], path: Path) -> Iterator[tuple[Path, A
     left = [one for one in new if one not in old]
     for one in old:
         if one not in new:
-            yield (*path, "[]"), one, ABSENT
-    yield from (((*path, "[]"), ABSENT, one) for one in left)
+            yield (*path, "[]"), one, ABSENT_VALUE
+    yield from (((*path, "[]"), ABSENT_VALUE, one) for one in left)
 
 
 def _is_called(entries: list[Any], name: str) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gangplan.findings import Finding
 from gangplan.records import dataclass
-from gangplan.review.edits import Edit, RunEdit
-from gangplan.review.fields import Field, document_of, fields_between
+from gangplan.review.edits import EditKind, RunEdit
+from gangplan.review.fields import ChangedField, compare_fields, document_of
 from gangplan.review.objects import ObjectChange
 from gangplan.review.sides import Sides
 from gangplan.review.totals import Total, total_of
@@ -29,7 +29,7 @@ class Reach:
     """
 
     file: str
-    fields: tuple[Field, ...]
+    fields: tuple[ChangedField, ...]
     clusters: tuple[str, ...]
     teams: tuple[str, ...]
     retrained: Total
@@ -38,11 +38,15 @@ class Reach:
     findings: int
 
 
-def reaches(
+def find_reaches(
     sides: Sides, edits: Sequence[RunEdit], objects: Sequence[ObjectChange], new: Sequence[Finding]
 ) -> list[Reach]:
     """Return the reach of every shared file that changed, by name."""
-    return [_reach(sides, file, edits, objects, new) for file in sides.changed_files if is_shared(file)]
+    return [
+        _compute_shared_file_reach(sides, file, edits, objects, new)
+        for file in sides.changed_files
+        if is_shared(file)
+    ]
 
 
 def is_shared(file: str) -> bool:
@@ -51,13 +55,13 @@ def is_shared(file: str) -> bool:
     return parts[0] in (*SHARED, OVERLAYS) or (parts[0] == SPECS and parts[2:] == [TEAM])
 
 
-def _fields(sides: Sides, file: str) -> list[Field]:
+def _list_changed_file_fields(sides: Sides, file: str) -> list[ChangedField]:
     """Return the fields of a file that changed; empty if the file is new or gone."""
     old, new = (document_of(side.workspace, file) for side in (sides.before, sides.after))
-    return fields_between(old.value, new) if old is not None and new is not None else []
+    return compare_fields(old.value, new) if old is not None and new is not None else []
 
 
-def _reach(
+def _compute_shared_file_reach(
     sides: Sides,
     file: str,
     edits: Sequence[RunEdit],
@@ -67,9 +71,9 @@ def _reach(
     again = [
         one
         for one in edits
-        if one.edit is Edit.RETRAINED
+        if one.edit is EditKind.RETRAINED
         and _is_of(file, one.facts.cluster, one.facts.team)
-        and _by_image(file, one)
+        and _may_retrain_by_image(file, one)
     ]
     started = {(one.facts.cluster, one.facts.team, one.facts.job) for one in edits}
     touched = [one for one in objects if _is_of(file, one.cluster, one.team)]
@@ -82,7 +86,7 @@ def _reach(
     found = [one for one in new if one.where.file == file or _is_caused(file, one)]
     return Reach(
         file,
-        tuple(_fields(sides, file)),
+        tuple(_list_changed_file_fields(sides, file)),
         tuple(sorted(clusters)),
         tuple(sorted(teams - {""})),
         total_of(one.facts for one in again),
@@ -100,7 +104,7 @@ def _is_of(file: str, cluster: str, team: str) -> bool:
     return name == team if top == SPECS else True
 
 
-def _by_image(file: str, edit: RunEdit) -> bool:
+def _may_retrain_by_image(file: str, edit: RunEdit) -> bool:
     """Return whether the catalog can be the reason why a run is retrained: its image changed."""
     old, new = edit.before, edit.after
     return file != CATALOG or old is None or new is None or old.image != new.image

@@ -8,19 +8,19 @@ from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 
-from gangplan.findings import Finding, in_order
+from gangplan.findings import Finding, sort_findings
 from gangplan.records import dataclass
-from gangplan.resolve.tenant_checks import expired_grants, unneeded
+from gangplan.resolve.tenant_checks import check_expired_grants, check_unneeded_levels
 from gangplan.resolve.waiver_checks import judge_waivers
-from gangplan.review.budgets import BudgetChange, budget_changes, rejudged
-from gangplan.review.edits import Edit, RunEdit, edits_of
-from gangplan.review.merges import merge_findings, renames
-from gangplan.review.novel import Novelty, WaiverChange, novelty, waiver_changes
-from gangplan.review.objects import ObjectChange, object_changes
-from gangplan.review.reach import Reach, reaches
-from gangplan.review.scope import Part
+from gangplan.review.budgets import BudgetChange, compare_budgets, rejudge_budgets
+from gangplan.review.edits import EditKind, RunEdit, list_run_edits
+from gangplan.review.merges import check_merge_traces, find_renamed_specs
+from gangplan.review.novel import Novelty, WaiverChange, compare_findings, compare_waivers
+from gangplan.review.objects import ObjectChange, compare_objects
+from gangplan.review.reach import Reach, find_reaches
+from gangplan.review.scope import ReviewPart
 from gangplan.review.sides import Side, Sides
-from gangplan.review.totals import Headroom, Total, TotalChange, headroom_of, total_of, totals_of
+from gangplan.review.totals import Headroom, Total, TotalChange, compare_headroom, compare_totals, total_of
 from gangplan.source import load_objects
 from gangplan.source.manifests import ManifestError
 from gangplan.tools.revisions import Revision
@@ -53,7 +53,7 @@ class Review:
     @property
     def all_findings(self) -> list[Finding]:
         """The findings of today, old and new."""
-        return in_order([*self.findings.new, *self.findings.same])
+        return sort_findings([*self.findings.new, *self.findings.same])
 
     @property
     def is_empty(self) -> bool:
@@ -61,19 +61,19 @@ class Review:
         return not (self.edits or self.objects)
 
 
-def review_of(root: Path, sides: Sides, part: Part, day: datetime.date) -> Review:
+def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date) -> Review:
     """Return the review of a part. `day` decides which waivers and debug grants have expired, on both
     sides."""
-    old, new = rejudged(sides.before, sides.after)
-    before = _as_of(replace(sides.before, findings=old), day)
-    after = _as_of(replace(sides.after, findings=new), day)
-    every = edits_of(before, after)
-    edits = [one for one in every if _takes(part, one)]
-    unknown = {one.facts.path for one in every if one.edit is Edit.BROKEN}
-    objects = [one for one in object_changes(sides, unknown) if part.covers(one.file, one.source)]
-    renamed = renames(before, after)
-    found = in_order([*after.findings, *merge_findings(root, sides)])
-    news = novelty(before.findings, found, renamed)
+    old, new = rejudge_budgets(sides.before, sides.after)
+    before = _judge_findings_on_day(replace(sides.before, findings=old), day)
+    after = _judge_findings_on_day(replace(sides.after, findings=new), day)
+    every = list_run_edits(before, after)
+    edits = [one for one in every if _is_run_in_review_part(part, one)]
+    unknown = {one.facts.path for one in every if one.edit is EditKind.BROKEN}
+    objects = [one for one in compare_objects(sides, unknown) if part.covers(one.file, one.source)]
+    renamed = find_renamed_specs(before, after)
+    found = sort_findings([*after.findings, *check_merge_traces(root, sides)])
+    news = compare_findings(before.findings, found, renamed)
     news = Novelty(*([one for one in of if part.is_about(one)] for of in (news.new, news.gone, news.same)))
     runs = [
         [one for one in side.runs.values() if part.takes(one.cluster, one.team, one.source)]
@@ -83,26 +83,26 @@ def review_of(root: Path, sides: Sides, part: Part, day: datetime.date) -> Revie
         replace(side, runs={one.key: one for one in own})
         for side, own in zip((before, after), runs, strict=True)
     ]
-    specs = _specs(before, after, renamed)
+    specs = _list_changed_spec_files(before, after, renamed)
     return Review(
         sides.revision,
         specs,
         tuple(sorted(renamed.items())),
         edits,
-        totals_of(*seen),
+        compare_totals(*seen),
         (total_of(runs[0]), total_of(runs[1])),
-        [one for one in headroom_of(before, after) if part.has_team(one.cluster, one.team)],
+        [one for one in compare_headroom(before, after) if part.has_team(one.cluster, one.team)],
         news,
-        waiver_changes(before, after, day),
+        compare_waivers(before, after, day),
         objects,
-        reaches(sides, edits, objects, news.new),
-        _notes(sides, len(unknown)),
-        [one for one in budget_changes(before, after) if part.has_team(one.cluster, one.team)],
-        _descriptions(after, (*specs[0], *specs[1])),
+        find_reaches(sides, edits, objects, news.new),
+        _format_review_notes(sides, len(unknown)),
+        [one for one in compare_budgets(before, after) if part.has_team(one.cluster, one.team)],
+        _read_spec_descriptions(after, (*specs[0], *specs[1])),
     )
 
 
-def _descriptions(side: Side, files: Sequence[str]) -> dict[str, str]:
+def _read_spec_descriptions(side: Side, files: Sequence[str]) -> dict[str, str]:
     """Return the descriptions of these specs, by file; those that cannot be read have findings."""
     found = {}
     for file in files:
@@ -113,22 +113,24 @@ def _descriptions(side: Side, files: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _as_of(side: Side, day: datetime.date) -> Side:
+def _judge_findings_on_day(side: Side, day: datetime.date) -> Side:
     """Return a side with the findings of a day."""
     if not side.is_there:
         return side
     is_whole = not any(one.is_error for one in side.findings)
     judged = judge_waivers(side.workspace, side.findings, day, is_whole)
-    idle = unneeded(side.workspace, side.findings) if is_whole else ()
-    return replace(side, findings=in_order([*judged, *expired_grants(side.workspace, day, ()), *idle]))
+    idle = check_unneeded_levels(side.workspace, side.findings) if is_whole else ()
+    return replace(
+        side, findings=sort_findings([*judged, *check_expired_grants(side.workspace, day, ()), *idle])
+    )
 
 
-def _takes(part: Part, edit: RunEdit) -> bool:
+def _is_run_in_review_part(part: ReviewPart, edit: RunEdit) -> bool:
     facts = edit.facts
     return part.takes(facts.cluster, facts.team, facts.source)
 
 
-def _specs(
+def _list_changed_spec_files(
     before: Side, after: Side, renamed: dict[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     old, new = before.specs, after.specs
@@ -139,7 +141,7 @@ def _specs(
     )
 
 
-def _notes(sides: Sides, unknown: int) -> tuple[str, ...]:
+def _format_review_notes(sides: Sides, unknown: int) -> tuple[str, ...]:
     notes = []
     revision = sides.revision
     if revision.is_merge_base:

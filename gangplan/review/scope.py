@@ -10,17 +10,17 @@ from pathlib import Path
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.scope import Scope, select
+from gangplan.pipeline.scope import WorkScope, select_scope
 from gangplan.records import dataclass
 from gangplan.review.sides import Sides
 from gangplan.workspace import RENDERED, SPECS, Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReviewPart:
     """The requested part: everything without scopes, else what one of them covers."""
 
-    scopes: tuple[Scope, ...] = ()
+    scopes: tuple[WorkScope, ...] = ()
 
     def takes(self, cluster: str, team: str, source: str) -> bool:
         """Return whether the run of a spec on a cluster belongs to the part."""
@@ -33,7 +33,9 @@ class Part:
     def has_team(self, cluster: str, team: str) -> bool:
         """Return whether all of a team on a cluster, or runs of it, belong to the part."""
         return not self.scopes or any(
-            one.allows(cluster) and (not one.teams or team in one.teams) and _names(one, cluster, team)
+            one.allows(cluster)
+            and (not one.teams or team in one.teams)
+            and _is_team_named_in_scope(one, cluster, team)
             for one in self.scopes
         )
 
@@ -50,7 +52,7 @@ class Part:
         )
 
 
-def _names(scope: Scope, cluster: str, team: str) -> bool:
+def _is_team_named_in_scope(scope: WorkScope, cluster: str, team: str) -> bool:
     """Return whether the named files mean anything of a team on a cluster."""
     return (
         scope.names_nothing
@@ -60,37 +62,37 @@ def _names(scope: Scope, cluster: str, team: str) -> bool:
     )
 
 
-def part_of(request: Request, sides: Sides) -> Part:
+def resolve_review_part(request: Request, sides: Sides) -> ReviewPart:
     """Return the part that flags and named files mean: a team or file may be gone today. Raises UserError."""
     if not request.teams and not request.specs:
-        return Part()
+        return ReviewPart()
     after, before = sides.after.workspace, sides.before.workspace
     scopes = []
-    for teams, name in _asked(request):
-        named = [_from_root(request.root, name)] if name else []
+    for teams, name in _pair_teams_with_files(request):
+        named = [_resolve_path_from_root(request.root, name)] if name else []
         scope = None
         with suppress(UserError):
-            scope = _select(before, teams, named)
+            scope = _select_review_scope(before, teams, named)
         try:
-            scopes.append(_select(after, teams, named))
+            scopes.append(_select_review_scope(after, teams, named))
         except UserError:
             if scope is None:
                 raise
         scopes += [scope] if scope is not None else []
-    return Part(tuple(scopes))
+    return ReviewPart(tuple(scopes))
 
 
-def _asked(request: Request) -> list[tuple[tuple[str, ...], str]]:
+def _pair_teams_with_files(request: Request) -> list[tuple[tuple[str, ...], str]]:
     """Return every team with every named file, each by itself."""
     teams: Sequence[tuple[str, ...]] = [(team,) for team in request.teams] or [()]
     return [(team, name) for team in teams for name in (request.specs or ("",))]
 
 
-def _select(workspace: Workspace, teams: tuple[str, ...], named: list[str]) -> Scope:
-    return select(workspace, (), teams, named, workspace.root)[0]
+def _select_review_scope(workspace: Workspace, teams: tuple[str, ...], named: list[str]) -> WorkScope:
+    return select_scope(workspace, (), teams, named, workspace.root)[0]
 
 
-def _from_root(root: Path, name: str) -> str:
+def _resolve_path_from_root(root: Path, name: str) -> str:
     """Return a named file as a path from the root, if it is below it."""
     path = os.path.relpath(os.path.join(os.getcwd(), name), root)
     return name if path.startswith("..") else path.replace(os.sep, "/")

@@ -7,12 +7,12 @@ from dataclasses import field
 from decimal import Decimal
 
 from gangplan.model.quantity import ZERO, Quantity
-from gangplan.model.run_facts import NANO, SECONDS, RunFacts
-from gangplan.pipeline.platform import closed_clusters
-from gangplan.pipeline.quota import holding_of
+from gangplan.model.run_facts import NANOSECONDS, SECONDS, RunFacts
+from gangplan.pipeline.platform import find_closed_clusters
+from gangplan.pipeline.quota import build_cluster_holdings
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site
-from gangplan.resolve.shares import measure
+from gangplan.resolve.shares import find_measure
 from gangplan.review.sides import Side
 
 NONE = Decimal(0)
@@ -39,7 +39,7 @@ class Total:
     @property
     def cpu_hours(self) -> Decimal:
         """The CPU-hours that runs without GPUs take at most."""
-        return Decimal(self.cpu_nano_seconds) / NANO / SECONDS
+        return Decimal(self.cpu_nano_seconds) / NANOSECONDS / SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +85,16 @@ def total_of(runs: Iterable[RunFacts]) -> Total:
     )
 
 
-def totals_of(before: Side, after: Side) -> list[TotalChange]:
+def compare_totals(before: Side, after: Side) -> list[TotalChange]:
     """Return every team on every cluster on which it has active runs, by team and cluster."""
-    sides = [_by_team(side.runs.values()) for side in (before, after)]
+    sides = [_group_active_runs_by_team(side.runs.values()) for side in (before, after)]
     return [
         TotalChange(team, cluster, *(total_of(side.get((team, cluster), ())) for side in sides))
         for team, cluster in sorted({*sides[0], *sides[1]})
     ]
 
 
-def _by_team(runs: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
+def _group_active_runs_by_team(runs: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
     found: dict[tuple[str, str], list[RunFacts]] = {}
     for one in runs:
         if one.is_active:
@@ -102,10 +102,10 @@ def _by_team(runs: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
     return found
 
 
-def headroom_of(before: Side, after: Side) -> list[Headroom]:
+def compare_headroom(before: Side, after: Side) -> list[Headroom]:
     """Return every quota that exists before or after, by team, cluster and pool."""
-    quotas = [_quotas(side) for side in (before, after)]
-    wanted = [_wanted(side) for side in (before, after)]
+    quotas = [_collect_team_quotas(side) for side in (before, after)]
+    wanted = [_sum_run_requests_by_pool(side) for side in (before, after)]
     found = []
     for key in sorted({*quotas[0], *quotas[1]}):
         team, cluster, pool, resource = key
@@ -122,30 +122,30 @@ def headroom_of(before: Side, after: Side) -> list[Headroom]:
 Pool = tuple[str, str, str, str]  # team, cluster, pool, resource
 
 
-def _quotas(side: Side) -> dict[Pool, tuple[Quantity, Quantity]]:
+def _collect_team_quotas(side: Side) -> dict[Pool, tuple[Quantity, Quantity]]:
     """Return the quota of each team in each pool, and the most that it can have, where that can be
     resolved."""
     if not side.is_there:
         return {}
-    closed = closed_clusters(side.workspace, side.findings)
+    closed = find_closed_clusters(side.workspace, side.findings)
     found = {}
     for cluster, file in side.workspace.clusters.items():
         if cluster in closed:
             continue
         site = resolve_site(side.workspace, cluster)
         if site.queues:
-            for row in holding_of(file, site, None).rows:
+            for row in build_cluster_holdings(file, site, None).rows:
                 found[row.team, cluster, row.pool, row.resource] = (row.quota, row.most)
     return found
 
 
-def _wanted(side: Side) -> dict[Pool, Quantity]:
+def _sum_run_requests_by_pool(side: Side) -> dict[Pool, Quantity]:
     """Return what active runs want of each pool, in its measure."""
     found: dict[Pool, Quantity] = {}
     for one in side.runs.values():
         pool = side.workspace.clusters[one.cluster].spec.node_pools.get(one.pool)
         if one.is_active and pool is not None:
-            key = one.team, one.cluster, one.pool, measure(pool)
+            key = one.team, one.cluster, one.pool, find_measure(pool)
             cores = one.cpu_nano + one.step_cpu_nano
             amount = Quantity.of(one.gpus + one.step_gpus) if pool.gpu else Quantity(cores)
             found[key] = found.get(key, ZERO) + amount

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 
-from gangplan.emit import Change
+from gangplan.emit import TreeChange
 from gangplan.records import dataclass
-from gangplan.tools.revisions import blob_id
+from gangplan.tools.revisions import compute_blob_id
 
 # A function from blob ids to the bytes of the blobs.
 Blobs = Callable[[Iterable[str]], Mapping[str, bytes]]
 
 
 @dataclass(slots=True)
-class Tree:
+class RenderedTree:
     """Files by their paths below rendered/, each with an id of its contents.
 
     `ids` are those of Git's blobs, or digests if the tree is `read` from files.
@@ -63,12 +63,14 @@ class Tree:
         return {f"{folder.name}/{path}": self._texts[path] for path in paths}
 
 
-def committed_tree(ids: Mapping[str, str], read: Blobs) -> Tree:
+def read_committed_tree(ids: Mapping[str, str], read: Blobs) -> RenderedTree:
     """Return the tree of the manifests that Git has, by blob."""
-    return Tree({path: name for path, name in ids.items() if path.endswith(".yaml")}, read)
+    return RenderedTree({path: name for path, name in ids.items() if path.endswith(".yaml")}, read)
 
 
-def rendered_tree(folder: Path, stage: Path, changes: Mapping[str, Change], like: Tree | None = None) -> Tree:
+def read_rendered_tree(
+    folder: Path, stage: Path, changes: Mapping[str, TreeChange], like: RenderedTree | None = None
+) -> RenderedTree:
     """Return the tree that is rendered now; the files that differ from `folder` are on a stage.
 
     Files with results of another tree are read there (`like`).
@@ -80,10 +82,10 @@ def rendered_tree(folder: Path, stage: Path, changes: Mapping[str, Change], like
                 return place.read_bytes()
         return like.data(path) if like is not None else b""
 
-    return Tree({path: change.digest for path, change in changes.items()}, read=read)
+    return RenderedTree({path: change.digest for path, change in changes.items()}, read=read)
 
 
-def differing(before: Tree, after: Tree) -> list[str]:
+def list_differing_files(before: RenderedTree, after: RenderedTree) -> list[str]:
     """Return the files that are not the same in both trees, sorted. Current texts are read to find out."""
     found = []
     for path in sorted(before.paths | after.paths):
@@ -92,7 +94,7 @@ def differing(before: Tree, after: Tree) -> list[str]:
         elif before.blobs is None:
             if before.ids[path] != after.ids[path]:
                 found.append(path)
-        elif blob_id(after.peek(path), before.ids[path]) != before.ids[path]:
+        elif compute_blob_id(after.peek(path), before.ids[path]) != before.ids[path]:
             found.append(path)
     before.load(found)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Echo, Rule
+from gangplan.rules.model import ERROR, Deduplication, Rule
 
 OVER_QUOTA = Rule(
     "over-quota",
@@ -16,7 +16,7 @@ OVER_QUOTA = Rule(
     ),
     fix="Use the number of workers from the finding, or ask for a larger quota.",
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 NO_FLAVOR = Rule(
@@ -31,7 +31,7 @@ NO_FLAVOR = Rule(
     ),
     fix=("Choose a pool that the team has quota on, or correct the queue or the flavor in the overlay."),
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 NO_TOPOLOGY = Rule(
@@ -46,7 +46,7 @@ NO_TOPOLOGY = Rule(
     ),
     fix=("Use the number of workers from the finding, a wider level, or preferred instead of required."),
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 NEVER_ADMITTED = Rule(
@@ -60,7 +60,7 @@ NEVER_ADMITTED = Rule(
     ),
     fix=("Correct what the message names; queues come from the cluster's overlay and the team's file."),
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 NOT_QUEUED = Rule(
@@ -74,5 +74,5 @@ NOT_QUEUED = Rule(
     ),
     fix="Keep the label that gangplan writes.",
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )

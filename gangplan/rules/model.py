@@ -27,7 +27,7 @@ _WORDS = tuple(one.name.lower() for one in Severity)
 NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 
 
-class Echo(Enum):
+class Deduplication(Enum):
     """How often a rule is reported if one mistake breaks it many times (pipeline/blame.py)."""
 
     EACH = "every breach"
@@ -76,7 +76,7 @@ class Rule(str):
     why: str
     fix: str
     is_verdict: bool
-    echo: Echo
+    echo: Deduplication
     waivable: bool | None
     untested: str
     told_by: tuple[str, ...]
@@ -93,7 +93,7 @@ class Rule(str):
         why: str,
         fix: str,
         is_verdict: bool = False,
-        echo: Echo = Echo.EACH,
+        echo: Deduplication = Deduplication.EACH,
         waivable: bool | None = None,
         untested: str = "",
         told_by: tuple[str, ...] = (),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Rule
+from gangplan.rules.model import ERROR, WARNING, Deduplication, Rule
 
 NETWORK_UNREACHABLE = Rule(
     "network-unreachable",
@@ -19,7 +19,7 @@ NETWORK_UNREACHABLE = Rule(
         "--network shows the whole table."
     ),
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 NETWORK_OPEN = Rule(
@@ -34,7 +34,7 @@ NETWORK_OPEN = Rule(
     ),
     fix=("Narrow the rule in the finding to pods of the run, the cluster's DNS, or declared egress."),
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
     waivable=True,
 )
 

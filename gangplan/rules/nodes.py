@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Deduplication, Rule
 
 NO_NODE_FITS = Rule(
     "no-node-fits",
@@ -15,7 +15,7 @@ NO_NODE_FITS = Rule(
     ),
     fix=("Request no more than one node has for runs, or change what the pods require of nodes."),
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 NODES_TOO_FEW = Rule(
@@ -29,7 +29,7 @@ NODES_TOO_FEW = Rule(
     ),
     fix="Use the number of workers or the amount per worker from the message.",
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 NODES_TIGHT = Rule(
@@ -42,7 +42,7 @@ NODES_TIGHT = Rule(
         "ones would."
     ),
     fix="Use fewer workers, or request less per pod.",
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 NODES_UNJUDGED = Rule(

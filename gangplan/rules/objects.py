@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Echo, Rule
+from gangplan.rules.model import ERROR, Deduplication, Rule
 
 SCHEMA = Rule(
     "schema",
@@ -14,7 +14,7 @@ SCHEMA = Rule(
     ),
     fix="Correct the patch named in the finding.",
     is_verdict=True,
-    echo=Echo.CAUSE,
+    echo=Deduplication.CAUSE,
 )
 
 SCHEMA_MISSING = Rule(
@@ -40,7 +40,7 @@ OBJECT_INVALID = Rule(
     ),
     fix="Correct the patch named in the finding.",
     is_verdict=True,
-    echo=Echo.CAUSE,
+    echo=Deduplication.CAUSE,
 )
 
 QUEUE_INVALID = Rule(
@@ -53,7 +53,7 @@ QUEUE_INVALID = Rule(
     ),
     fix="Correct the patch named in the finding.",
     is_verdict=True,
-    echo=Echo.CAUSE,
+    echo=Deduplication.CAUSE,
 )
 
 BOUNDS_UNCOVERED = Rule(
@@ -66,7 +66,7 @@ BOUNDS_UNCOVERED = Rule(
     ),
     fix="Remove the bound, or cover the resource in the queue.",
     is_verdict=True,
-    echo=Echo.CAUSE,
+    echo=Deduplication.CAUSE,
 )
 
 KUBECONFORM = Rule(

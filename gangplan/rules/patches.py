@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Rule
+from gangplan.rules.model import ERROR, WARNING, Deduplication, Rule
 
 PLAN_BROKEN = Rule(
     "plan-broken",
@@ -20,7 +20,7 @@ PLAN_BROKEN = Rule(
     ),
     fix="Remove the operation from the patch, and change the field that the help names.",
     is_verdict=True,
-    echo=Echo.PATCH,
+    echo=Deduplication.PATCH,
 )
 
 PLAN_WEAKENED = Rule(
@@ -35,5 +35,5 @@ PLAN_WEAKENED = Rule(
         "run completes later than the program. Nobody who reads the spec can see it."
     ),
     fix=("Change the field that the help names, so that the spec, the quota and the plan say the same."),
-    echo=Echo.PATCH,
+    echo=Deduplication.PATCH,
 )

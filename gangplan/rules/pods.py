@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Rule
+from gangplan.rules.model import ERROR, WARNING, Deduplication, Rule
 
 WORKDIR_UNUSABLE = Rule(
     "workdir-unusable",
@@ -153,5 +153,5 @@ MESH_JOINED = Rule(
     fix="Take the namespace out of the mesh, or let the pods stay out of it by their own label or annotation.",
     waivable=True,
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )

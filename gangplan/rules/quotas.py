@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Deduplication, Rule
 
 COHORT_UNKNOWN = Rule(
     "cohort-unknown",
@@ -100,7 +100,7 @@ QUOTA_OVER_CAPACITY = Rule(
     ),
     fix="Lower a quota, or set overcommit: true to promise more on purpose.",
     is_verdict=True,
-    echo=Echo.CAUSE,
+    echo=Deduplication.CAUSE,
 )
 
 QUOTA_OVER_POOL = Rule(
@@ -154,7 +154,7 @@ HARD_QUOTA_BELOW_QUEUE = Rule(
     ),
     fix="Raise hardQuota to what the queue may admit, or limit borrow.",
     is_verdict=True,
-    echo=Echo.CAUSE,
+    echo=Deduplication.CAUSE,
 )
 
 QUEUE_NAME_TWICE = Rule(

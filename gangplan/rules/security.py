@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Rule
+from gangplan.rules.model import ERROR, WARNING, Deduplication, Rule
 
 SECRET_LITERAL = Rule(
     "secret-literal",
@@ -56,7 +56,7 @@ POD_SECURITY = Rule(
     ),
     fix="Remove what the message names from the overlay's patch.",
     is_verdict=True,
-    echo=Echo.RUN,
+    echo=Deduplication.RUN,
 )
 
 HOST_ACCESS = Rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Rule
+from gangplan.rules.model import ERROR, WARNING, Deduplication, Rule
 
 STEP_UNUSABLE = Rule(
     "step-unusable",
@@ -74,5 +74,5 @@ PATCH_MEETS_STEP = Rule(
         "the job with steps, with the numbers that it has in rendered/. A patch that tests the name of its entry "
         "stops instead: {op: test, path: .../replicatedJobs/0/name, value: node}."
     ),
-    echo=Echo.PATCH,
+    echo=Deduplication.PATCH,
 )

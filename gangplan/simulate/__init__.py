@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gangplan.kueue.model import Workload
-from gangplan.simulate.engine import Event, Simulation, simulate
-from gangplan.simulate.read import run_of
-from gangplan.validate.kueue.members import setup_of
+from gangplan.kueue.model import KueueWorkload
+from gangplan.simulate.engine import Event, Simulation, simulate_runs
+from gangplan.simulate.read import read_workload
+from gangplan.validate.kueue.members import read_quota_setup
 from gangplan.validate.world import World
 
-__all__ = ["Event", "Simulation", "order", "run_of", "simulate"]
+__all__ = ["Event", "Simulation", "order", "read_workload", "simulate_runs"]
 
 
-def order(world: World, runs: Iterable[Workload]) -> list[Event]:
+def order(world: World, runs: Iterable[KueueWorkload]) -> list[Event]:
     """Return the events of runs on a cluster in order: admitted, preempted, finished."""
-    return simulate(setup_of(world), runs).events
+    return simulate_runs(read_quota_setup(world), runs).events

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 
-def offsets(after: Mapping[str, Sequence[str]], lasts: Mapping[str, float]) -> dict[str, float]:
+def compute_arrival_offsets(
+    after: Mapping[str, Sequence[str]], lasts: Mapping[str, float]
+) -> dict[str, float]:
     """Return how much later each run arrives, in seconds: when all runs before it end, if none of them waits.
 
     `after` has the runs that each run comes after, `lasts` the duration of each run. Unknown runs take no

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.model.duration import DurationError, parse_duration
+from gangplan.model.duration import DurationError, parse_spec_duration
 from gangplan.source import ManifestError, load_objects
 
 # A run without a stated duration takes half of its timeout, because timeouts are generous.
@@ -30,7 +30,7 @@ def read_lines(path: Path, help: str) -> Mapping[str, Any]:
     return documents[0]
 
 
-def check_used(lines: Mapping[str, Any], names: Sequence[str], path: Path) -> None:
+def check_lines_used(lines: Mapping[str, Any], names: Sequence[str], path: Path) -> None:
     """Check that every line matches some job. Raises UserError."""
     for pattern in lines:
         if not any(fnmatchcase(name, str(pattern)) for name in names):
@@ -39,22 +39,26 @@ def check_used(lines: Mapping[str, Any], names: Sequence[str], path: Path) -> No
             )
 
 
-def line_for(lines: Mapping[str, Any], name: str) -> Any:
+def find_job_line(lines: Mapping[str, Any], name: str) -> Any:
     """Return the value for a job: of its own line, else of the first matching pattern, else None."""
     if name in lines:
         return lines[name]
     return next((value for pattern, value in lines.items() if fnmatchcase(name, str(pattern))), None)
 
 
-def sweep_line(lines: Mapping[str, Any] | None, name: str, sweep: str) -> str:
+def choose_line_name(lines: Mapping[str, Any] | None, name: str, sweep: str) -> str:
     """Return the name to look a trial up by: its own, or its sweep's if only the sweep has a line."""
     return sweep if lines and sweep in lines and name not in lines else name
 
 
 def duration_of(lines: Mapping[str, Any], name: str, timeout: float) -> float:
     """Return how long a job runs, in seconds."""
-    value = line_for(lines, name)
-    return timeout * PART_OF_TIMEOUT if value is None else float(_seconds(value, name, DURATIONS_HELP))
+    value = find_job_line(lines, name)
+    return (
+        timeout * PART_OF_TIMEOUT
+        if value is None
+        else float(_parse_duration_seconds(value, name, DURATIONS_HELP))
+    )
 
 
 def arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterator[float]:
@@ -64,13 +68,13 @@ def arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterat
     arrivals (exponential, mean `every`) from a random generator per job, so that jobs do not affect each
     other. Raises UserError.
     """
-    value = 0 if lines is None else line_for(lines, name)
+    value = 0 if lines is None else find_job_line(lines, name)
     if value is None:
         return
     if isinstance(value, dict):
         if set(value) != {"every", "times"} or type(value["times"]) is not int or value["times"] < 1:
             raise UserError(f"arrivals of {name}: {value} is not understood", ARRIVALS_HELP)
-        mean = _seconds(value["every"], name, ARRIVALS_HELP)
+        mean = _parse_duration_seconds(value["every"], name, ARRIVALS_HELP)
         if not mean:
             raise UserError(f"arrivals of {name}: every is no time at all", AT_ONCE_HELP)
         chance, now = random.Random(f"{seed} {name}"), 0.0
@@ -79,13 +83,13 @@ def arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterat
             yield now
         return
     for one in value if isinstance(value, list) else [value]:
-        yield float(_seconds(one, name, ARRIVALS_HELP))
+        yield float(_parse_duration_seconds(one, name, ARRIVALS_HELP))
 
 
-def _seconds(value: Any, name: str, help: str) -> int:
+def _parse_duration_seconds(value: Any, name: str, help: str) -> int:
     if value in (0, "0", "0s", "0m", "0h"):
         return 0
     try:
-        return parse_duration(value)
+        return parse_spec_duration(value)
     except DurationError as error:
         raise UserError(f"{name}: {error.message}", help) from None

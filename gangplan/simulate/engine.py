@@ -15,9 +15,16 @@ from math import floor
 from typing import Literal
 
 from gangplan.kueue.cycle import run_cycle
-from gangplan.kueue.model import Setup, Workload
-from gangplan.kueue.pending import Pending
-from gangplan.kueue.state import Asking, Holding, Plan, State, plan_of, shape_of
+from gangplan.kueue.model import KueueWorkload, QuotaSetup
+from gangplan.kueue.pending import PendingQueue
+from gangplan.kueue.state import (
+    AdmittedWorkload,
+    PendingWorkload,
+    SchedulingState,
+    WorkloadRequests,
+    equivalence_key_of,
+    list_workload_requests,
+)
 from gangplan.records import dataclass
 
 # How often a run may be preempted at one moment. Beyond this, runs preempt each other forever; so they do in
@@ -38,33 +45,33 @@ class Event:
 class Simulation:
     """A simulation in progress."""
 
-    def __init__(self, setup: Setup, runs: Iterable[Workload]) -> None:
+    def __init__(self, setup: QuotaSetup, runs: Iterable[KueueWorkload]) -> None:
         """Prepare a simulation. Every run must name a queue of the setup."""
-        self.state = State(setup)
-        self.pending = [Pending(queue.is_strict) for queue in setup.queues]
+        self.state = SchedulingState(setup)
+        self.pending = [PendingQueue(queue.is_strict) for queue in setup.queues]
         self.events: list[Event] = []
         self.lost: dict[str, float] = {}  # run -> seconds of lost work
         self.endless: set[str] = set()
         self._numbers = {queue.name: number for number, queue in enumerate(setup.queues)}
-        self._future: list[tuple[float, int, int, Asking | Holding]] = []
+        self._future: list[tuple[float, int, int, PendingWorkload | AdmittedWorkload]] = []
         self._admissions = 0
         self._freed = set[int]()  # queues that released quota since blocked runs were last retried
         groups = [group for queue in setup.queues for group in queue.groups]
         # An interrupted search for flavors continues in the next cycle, so a few cycles without changes are
         # not the end.
         self._patience = 2 + max((len(group.flavors) for group in groups), default=0)
-        self._plans: dict[tuple[int, tuple[object, ...]], Plan] = {}
+        self._plans: dict[tuple[int, tuple[object, ...]], WorkloadRequests] = {}
         for number, run in enumerate(runs):
             self._future.append((run.arrival, ARRIVE, number, self._asking(run, number)))
         heapify(self._future)
 
-    def _asking(self, run: Workload, number: int) -> Asking:
-        queue, shape = self._numbers[run.queue], shape_of(run)
+    def _asking(self, run: KueueWorkload, number: int) -> PendingWorkload:
+        queue, shape = self._numbers[run.queue], equivalence_key_of(run)
         if (queue, shape) not in self._plans:
-            self._plans[queue, shape] = plan_of(self.state.tree, self.state.queue(queue), run)
-        return Asking(run, queue, number, run.duration, shape, self._plans[queue, shape])
+            self._plans[queue, shape] = list_workload_requests(self.state.tree, self.state.queue(queue), run)
+        return PendingWorkload(run, queue, number, run.duration, shape, self._plans[queue, shape])
 
-    def submit(self, run: Workload, number: int) -> None:
+    def submit(self, run: KueueWorkload, number: int) -> None:
         """Add a run to its queue now; `settle` lets the scheduler try it."""
         asking = self._asking(run, number)
         self.pending[asking.queue].push(asking)
@@ -79,14 +86,14 @@ class Simulation:
         now = self._future[0][0]
         while self._future and self._future[0][0] == now:
             _, _, _, what = heappop(self._future)
-            if isinstance(what, Asking):
+            if isinstance(what, PendingWorkload):
                 self.pending[what.queue].push(what)
             elif self.state.holdings[what.queue].get(what.asking.number) is what:
                 self.finish(what, now)
         self.settle(now)
         return now
 
-    def finish(self, holding: Holding, now: float) -> None:
+    def finish(self, holding: AdmittedWorkload, now: float) -> None:
         """Finish a run and release its quota."""
         self.state.release(holding)
         self._freed.add(holding.queue)
@@ -116,14 +123,14 @@ class Simulation:
                 self._retry(queue)
             freed.clear()
 
-    def _admit(self, asking: Asking, usage: dict[int, int], now: float) -> None:
+    def _admit(self, asking: PendingWorkload, usage: dict[int, int], now: float) -> None:
         self._admissions += 1
-        holding = Holding(asking, usage, now, self._admissions)
+        holding = AdmittedWorkload(asking, usage, now, self._admissions)
         self.state.hold(holding)
         self.events.append(Event(now, "admitted", asking.run.name))
         heappush(self._future, (now + asking.rest, FINISH, self._admissions, holding))
 
-    def _preempt(self, holding: Holding, now: float) -> None:
+    def _preempt(self, holding: AdmittedWorkload, now: float) -> None:
         self.state.release(holding)
         run, asking, done = holding.run, holding.asking, now - holding.since
         kept = 0.0
@@ -140,12 +147,12 @@ class Simulation:
         for other in tree.queues_below(tree.root(queue)):
             self.pending[other].retry()
 
-    def waiting(self) -> list[Workload]:
+    def waiting(self) -> list[KueueWorkload]:
         """Return the runs that still wait, by queue."""
         return [asking.run for pending in self.pending for asking in pending.all()]
 
 
-def simulate(setup: Setup, runs: Iterable[Workload]) -> Simulation:
+def simulate_runs(setup: QuotaSetup, runs: Iterable[KueueWorkload]) -> Simulation:
     """Run a simulation to its end. The same input gives the same events."""
     engine = Simulation(setup, runs)
     engine.run()

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from gangplan.kueue.model import Podset, Workload
-from gangplan.kueue.units import counted
-from gangplan.validate.apiserver.forms import Body
+from gangplan.kueue.model import KueueWorkload, Podset
+from gangplan.kueue.units import convert_to_kueue_count
+from gangplan.objects import Body
 from gangplan.validate.expand import job_of
-from gangplan.validate.kueue import Verdict, judge
+from gangplan.validate.kueue import AdmissionVerdict, judge_admission
 from gangplan.validate.kueue.contention import can_resume, priority_of
-from gangplan.validate.kueue.domains import flavor_of
-from gangplan.validate.kueue.matching import fits_flavor, untolerated
+from gangplan.validate.kueue.domains import read_flavor
+from gangplan.validate.kueue.matching import find_untolerated_taint, fits_flavor
 from gangplan.validate.kueue.model import NO_WORKLOAD
-from gangplan.validate.kueue.podsets import pod_sets
+from gangplan.validate.kueue.podsets import list_pod_sets
 from gangplan.validate.kueue.request import request_of
 from gangplan.validate.world import World
 
 
-def run_of(
+def read_workload(
     world: World,
     bodies: Sequence[Body],
     name: str,
@@ -27,28 +27,32 @@ def run_of(
     duration: float = 0.0,
     arrival: float = 0.0,
     team: str = "",
-) -> Workload | None:
+) -> KueueWorkload | None:
     """Return the workload of a run; None if Kueue does not queue it or can never admit it.
 
     In a strict queue, a run that can never be admitted keeps all later ones waiting. Such a run is returned
     too, with `is_hopeless`.
     """
     found = job_of(bodies)
-    verdict = judge(world, bodies)
-    if found is None or not verdict.queue or (verdict.outcome == "never" and not _blocks(world, verdict)):
+    verdict = judge_admission(world, bodies)
+    if (
+        found is None
+        or not verdict.queue
+        or (verdict.outcome == "never" and not _is_blocking_strict_queue(world, verdict))
+    ):
         return None
     requests, none = verdict.requests, frozenset[str]()
     podsets = tuple(
         Podset(
             one.name,
             one.count,
-            _together(*requests[one.name]),
-            none if verdict.outcome == "never" else _flavors(world, one.spec),
+            _compute_podset_requests(*requests[one.name]),
+            none if verdict.outcome == "never" else _find_usable_kueue_flavors(world, one.spec),
         )
-        for one in pod_sets(bodies, world)
+        for one in list_pod_sets(bodies, world)
     )
     checkpoint = 0.0 if can_resume(bodies) else None
-    return Workload(
+    return KueueWorkload(
         name,
         verdict.queue,
         podsets,
@@ -60,7 +64,7 @@ def run_of(
     )
 
 
-def _blocks(world: World, verdict: Verdict) -> bool:
+def _is_blocking_strict_queue(world: World, verdict: AdmissionVerdict) -> bool:
     """Return whether a run that is never admitted stays the head of its queue.
 
     In a strict queue every tried run does, unless the queue does not select its namespace
@@ -74,17 +78,17 @@ def _blocks(world: World, verdict: Verdict) -> bool:
     return is_strict and is_tried and any(each for _, each in verdict.requests.values())
 
 
-def _together(count: int, each: Mapping[str, Fraction]) -> dict[str, int]:
-    return {resource: count * counted(resource, amount) for resource, amount in each.items()}
+def _compute_podset_requests(count: int, each: Mapping[str, Fraction]) -> dict[str, int]:
+    return {resource: count * convert_to_kueue_count(resource, amount) for resource, amount in each.items()}
 
 
-def _flavors(world: World, spec: Body) -> frozenset[str]:
+def _find_usable_kueue_flavors(world: World, spec: Body) -> frozenset[str]:
     """Return the flavors whose nodes the pods may use, as Kueue matches them."""
     fitting = set()
     for body in world.of_kind("ResourceFlavor"):
-        flavor = flavor_of(body)
+        flavor = read_flavor(body)
         tolerations = [*(spec.get("tolerations") or ()), *flavor.tolerations]
-        if not untolerated(flavor.taints, tolerations) and fits_flavor(
+        if not find_untolerated_taint(flavor.taints, tolerations) and fits_flavor(
             spec, flavor.labels, set(flavor.labels)
         ):
             fitting.add(flavor.name)

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from gangplan.source.manifests import load_objects
-from gangplan.source.scalars import plain
+from gangplan.source.scalars import parse_plain_scalar
 
 
 class _BeyondError(Exception):
@@ -22,7 +22,9 @@ class _BeyondError(Exception):
 def load_blocks(text: str) -> list[dict[str, Any]]:
     """Return the same objects as `load_objects`, faster for simple block YAML. Raises `ManifestError`."""
     try:
-        return [_Reader(lines).document() for part in _SEPARATOR.split(text) if (lines := _lines(part))]
+        return [
+            _Reader(lines).document() for part in _SEPARATOR.split(text) if (lines := _split_yaml_lines(part))
+        ]
     except (_BeyondError, RecursionError):
         return load_objects(text)
 
@@ -36,7 +38,7 @@ _LONGEST = 1000
 _Line = tuple[int, str]
 
 
-def _lines(text: str) -> list[_Line]:
+def _split_yaml_lines(text: str) -> list[_Line]:
     """Return the indentation and content of each line that is not blank."""
     lines = []
     for line in text.split("\n"):
@@ -70,7 +72,7 @@ class _Reader:
         while at == indent:
             name, separator, written = content.partition(": ")
             if separator:
-                value = _scalar(written)
+                value = _parse_cached_scalar(written)
                 self._at += 1
             elif content[-1] == ":":
                 name = content[:-1]
@@ -78,7 +80,7 @@ class _Reader:
                 value = self._value(indent)
             else:
                 raise _BeyondError
-            key = _KEYS.get(name) or _key(name)
+            key = _KEYS.get(name) or _parse_mapping_key(name)
             if key in body:
                 raise _BeyondError
             body[key] = value
@@ -108,7 +110,7 @@ class _Reader:
                 self._lines[self._at] = (indent + 2, entry)
                 entries.append(self._mapping(indent + 2))
             else:
-                entries.append(_scalar(entry))
+                entries.append(_parse_cached_scalar(entry))
                 self._at += 1
             at, content = self._lines[self._at]
         if at > indent:
@@ -122,7 +124,7 @@ _KEYS: dict[str, str] = {}
 _CACHED = 20_000
 
 
-def _scalar(written: str) -> Any:
+def _parse_cached_scalar(written: str) -> Any:
     """Return the value of a scalar or of an empty collection."""
     try:
         return _SCALARS[written]
@@ -132,27 +134,27 @@ def _scalar(written: str) -> Any:
         return {}
     if written == "[]":
         return []
-    value = _read(written)
+    value = _parse_simple_scalar(written)
     if len(_SCALARS) < _CACHED and len(written) < 200:
         _SCALARS[written] = value
     return value
 
 
-def _read(written: str) -> Any:
+def _parse_simple_scalar(written: str) -> Any:
     if not written.isprintable():
         raise _BeyondError
     try:
         if _QUOTED.fullmatch(written):
             return json.loads(written)  # JSON's escapes are YAML's; it raises for those that it lacks
         if _WORD.fullmatch(written):
-            return plain(written)
+            return parse_plain_scalar(written)
     except ValueError:
         pass
     raise _BeyondError
 
 
-def _key(written: str) -> str:
-    key = _read(written)
+def _parse_mapping_key(written: str) -> str:
+    key = _parse_simple_scalar(written)
     if type(key) is not str or len(written) > _LONGEST:
         raise _BeyondError
     if key and len(_KEYS) < _CACHED:

@@ -18,9 +18,9 @@ from gangplan.rules.core import (
     YAML_TOO_LARGE,
 )
 from gangplan.rules.model import Rule
-from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain, location
-from gangplan.source.scalar_fix import in_quotes, scalar_fix
-from gangplan.source.scalars import WORDS, NotFiniteError, plain, tagged
+from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain_scalar, locate_node
+from gangplan.source.scalar_fix import build_scalar_fix, quote_scalar
+from gangplan.source.scalars import SCALAR_WORDS, NotFiniteError, parse_plain_scalar, parse_tagged_scalar
 
 _CORE = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null"))
 _COLLECTION_TAGS: dict[type[Node], str] = {
@@ -90,7 +90,9 @@ class ValueBuilder:
         if type(name.tag) is str:
             return name.tag == "tag:yaml.org,2002:str"
         try:
-            return bool(name.style) or (isinstance(plain(name.value), str) and name.value != _MERGE)
+            return bool(name.style) or (
+                isinstance(parse_plain_scalar(name.value), str) and name.value != _MERGE
+            )
         except NotFiniteError:
             return False
 
@@ -98,9 +100,9 @@ class ValueBuilder:
         tag = node.tag
         try:
             if type(tag) is not str:
-                return node.value if node.style else plain(node.value)
+                return node.value if node.style else parse_plain_scalar(node.value)
             if tag in _CORE:
-                return tagged(tag, node.value)
+                return parse_tagged_scalar(tag, node.value)
         except NotFiniteError:
             message = f"{node.value!r} is not a number that Kubernetes can store"
             self._report(YAML_BAD_NUMBER, node, message, "write a finite number, or quote it as text")
@@ -118,7 +120,7 @@ class ValueBuilder:
                 "a key must be a word, not a mapping or a list",
                 "quote the value if it begins with a brace or a bracket, such as '{{ name }}'",
             )
-        elif name.value == _MERGE and is_plain(name):
+        elif name.value == _MERGE and is_plain_scalar(name):
             self._report(
                 YAML_MERGE_KEY,
                 name,
@@ -128,13 +130,13 @@ class ValueBuilder:
         elif type(name.tag) is str and name.tag not in _CORE:
             self._tag(name)
         else:
-            kind = _kind(name.value)
+            kind = _describe_unquoted_scalar(name.value)
             help = f'quote it: "{name.value}"' if name.value else "write the key before the ':'"
             message = f"the key {name.value!r} is read as {kind}"
             why = f"{name.value} without quotes is {kind}"
             fix = (
-                scalar_fix(self._file, self._text, name, in_quotes(name.value), why)
-                if is_plain(name)
+                build_scalar_fix(self._file, self._text, name, quote_scalar(name.value), why)
+                if is_plain_scalar(name)
                 else None
             )
             self._report(YAML_KEY_TYPE, name, message, help, fix if kind != "nothing" else None)
@@ -160,9 +162,9 @@ class ValueBuilder:
 
     def _excess(self, root: Node) -> None:
         """Report which limit was exceeded, and whether by the text itself or only by its aliases."""
-        entries, depth, deepest = _as_written(root)
+        entries, depth, deepest = _measure_yaml_tree(root)
         if depth > self._max_depth:
-            self.findings.append(too_deep(self._location(deepest), self._max_depth))
+            self.findings.append(build_depth_finding(self._location(deepest), self._max_depth))
         elif entries > self._max_entries:
             message = f"the file contains more than {self._max_entries} entries"
             self._report(YAML_TOO_LARGE, root, message, "split it, or keep data out of it")
@@ -176,16 +178,16 @@ class ValueBuilder:
             self.findings.append(finding)
 
     def _location(self, node: Node) -> Location:
-        return location(self._file, node)
+        return locate_node(self._file, node)
 
 
-def too_deep(where: Location, max_depth: int) -> Finding:
+def build_depth_finding(where: Location, max_depth: int) -> Finding:
     """Return the finding for a document that is nested too deeply."""
     message = f"values are nested more than {max_depth} deep"
     return Finding(YAML_TOO_DEEP, where, message, "check for brackets or indentation repeated by mistake")
 
 
-def _as_written(root: Node) -> tuple[int, int, Node]:
+def _measure_yaml_tree(root: Node) -> tuple[int, int, Node]:
     """Return the number of entries, the depth, and the deepest mapping or list, before aliases are
     expanded."""
     entries, depth, deepest = 0, 0, root
@@ -206,9 +208,9 @@ def _as_written(root: Node) -> tuple[int, int, Node]:
     return entries, depth, deepest
 
 
-def _kind(text: str) -> str:
+def _describe_unquoted_scalar(text: str) -> str:
     """Return, in words, what an unquoted scalar is read as if it is not text."""
-    if text in WORDS:
-        value = WORDS[text]
+    if text in SCALAR_WORDS:
+        value = SCALAR_WORDS[text]
         return "nothing" if value is None else f"the boolean {str(value).lower()}"
     return "a number"

@@ -9,7 +9,7 @@ from gangplan.records import dataclass
 from gangplan.rules.core import YAML_SYNTAX
 from gangplan.rules.model import Rule
 
-INDENT = re.compile(r"[ \t]*(?:-[ \t]+)*")
+INDENT_PATTERN = re.compile(r"[ \t]*(?:-[ \t]+)*")
 
 
 class TextPlace(NamedTuple):
@@ -48,7 +48,7 @@ class Complaint:
 
     def depth(self, number: int) -> int:
         """Return the column where the text of a line begins, after the dash of a list entry."""
-        indent = INDENT.match(self.lines[number]) if number < len(self.lines) else None
+        indent = INDENT_PATTERN.match(self.lines[number]) if number < len(self.lines) else None
         return len(indent[0]) if indent else 0
 
     def above(self) -> int | None:

@@ -10,24 +10,22 @@ from typing import Any
 
 import yaml
 
-from gangplan.findings import Finding, Fix, Location
+from gangplan.findings import FieldPath, Finding, Fix, Location
 from gangplan.records import dataclass
 from gangplan.rules.core import YAML_CONTROL_CHARACTER, YAML_EMPTY, YAML_NOT_UTF8, YAML_TOO_LARGE
-from gangplan.source.build import ValueBuilder, too_deep
-from gangplan.source.inside import place_inside
+from gangplan.source.build import ValueBuilder, build_depth_finding
+from gangplan.source.inside import locate_inside
 from gangplan.source.parser import (
     DepthError,
     MappingNode,
     Node,
     ScalarNode,
     SequenceNode,
-    location,
-    parse_one,
+    compose_single_node,
+    locate_node,
 )
-from gangplan.source.scalar_fix import as_before, scalar_fix
-from gangplan.source.syntax import reword
-
-Path = tuple[str | int, ...]
+from gangplan.source.scalar_fix import build_scalar_fix, restyle_scalar
+from gangplan.source.syntax import reword_yaml_error
 
 # Characters that YAML itself refuses, or that YAML 1.1 reads as a line break (U+0085, U+2028, U+2029) and
 # YAML 1.2 as text. The second pattern takes 3 ms to compile, and most files are ASCII.
@@ -38,7 +36,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 # The limit for a file of a workspace.
-MOST_BYTES = 1 << 20
+MAX_DOCUMENT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class FileLimits:
     mappings and lists around a value, and must stay below 200.
     """
 
-    max_bytes: int = MOST_BYTES
+    max_bytes: int = MAX_DOCUMENT_BYTES
     max_depth: int = 32
     max_entries: int = 50_000
 
@@ -74,56 +72,58 @@ class Document:
         """The text of the file, without a byte order mark."""
         return self._text
 
-    def where(self, path: Path, key: bool = False) -> Location:
+    def where(self, path: FieldPath, key: bool = False) -> Location:
         """Return the place of the value at `path`, or of its key; if it is absent, that of its nearest
         ancestor."""
         name, node, _ = self._find(path)
-        return location(self.file, name if key and name is not None else node)
+        return locate_node(self.file, name if key and name is not None else node)
 
-    def home(self, path: Path) -> tuple[str, Path]:
+    def home(self, path: FieldPath) -> tuple[str, FieldPath]:
         """Return the file that contains the value at `path`, and the path in that file."""
         return self.file, path
 
-    def text(self, path: Path) -> str | None:
+    def text(self, path: FieldPath) -> str | None:
         """Return the scalar at `path` as written, without its quotes; None for anything else."""
         _, node, found = self._find(path)
         return node.value if found and isinstance(node, ScalarNode) else None
 
-    def is_quoted(self, path: Path) -> bool:
+    def is_quoted(self, path: FieldPath) -> bool:
         """Return whether the value at `path` is a quoted or block scalar, which can only be text."""
         _, node, found = self._find(path)
         return found and isinstance(node, ScalarNode) and bool(node.style)
 
-    def inside(self, path: Path, offset: int) -> Location:
+    def inside(self, path: FieldPath, offset: int) -> Location:
         """Return the place of the character at `offset` (code points) of the text at `path`; else that of the
         value."""
         _, node, found = self._find(path)
         if not found or not isinstance(node, ScalarNode):
             return self.where(path)
-        return Location(self.file, *place_inside(self._text, node, offset))
+        return Location(self.file, *locate_inside(self._text, node, offset))
 
-    def fix(self, path: Path, replacement: str, why: str, key: bool = False) -> Fix | None:
-        """Return the fix that replaces the scalar at `path`, or its key, with a text (`scalar_fix`)."""
+    def fix(self, path: FieldPath, replacement: str, why: str, key: bool = False) -> Fix | None:
+        """Return the fix that replaces the scalar at `path`, or its key, with a text (`build_scalar_fix`)."""
         name, node, found = self._find(path)
         part = name if key else node
         return (
-            scalar_fix(self.file, self._text, part, replacement, why) if found and part is not None else None
+            build_scalar_fix(self.file, self._text, part, replacement, why)
+            if found and part is not None
+            else None
         )
 
-    def like(self, path: Path, text: str) -> str | None:
-        """Return another value for `path` in the same style as the current one; see `as_before`."""
+    def like(self, path: FieldPath, text: str) -> str | None:
+        """Return another value for `path` in the same style as the current one; see `restyle_scalar`."""
         _, node, found = self._find(path)
-        return as_before(node, text) if found else None
+        return restyle_scalar(node, text) if found else None
 
-    def _find(self, path: Path) -> tuple[Node | None, Node, bool]:
+    def _find(self, path: FieldPath) -> tuple[Node | None, Node, bool]:
         """Return the key (None for the root and list entries) and the node at `path`, and whether all of it
         exists."""
         if self._root is None:
-            self._root = parse_one(self._text)
+            self._root = compose_single_node(self._text)
         name: Node | None = None
         node: Node = self._root
         for part in path:
-            step = _step(node, part)
+            step = _find_child_node(node, part)
             if step is None:
                 return name, node, False
             name, node = step
@@ -140,35 +140,37 @@ class Document:
         return f"Document({self.file!r})"
 
 
-def load(data: bytes, file: str, limits: FileLimits | None = None) -> tuple[Document | None, list[Finding]]:
+def load_document(
+    data: bytes, file: str, limits: FileLimits | None = None
+) -> tuple[Document | None, list[Finding]]:
     """Load the document in `data`; return either the document or the findings that explain why it cannot be
     read. Never raises."""
     limits = limits or FileLimits()
     if len(data) > limits.max_bytes:
-        return None, [_too_large(file, limits, len(data))]
-    text = _decode(data, file)
+        return None, [_report_too_large_file(file, limits, len(data))]
+    text = _decode_utf8_document(data, file)
     if isinstance(text, Finding):
         return None, [text]
     if bad := re.search(_FORBIDDEN_ASCII if text.isascii() else _FORBIDDEN, text):
-        return None, [_forbidden(text, bad.start(), file)]
+        return None, [_report_control_character(text, bad.start(), file)]
     try:
-        root = parse_one(text)
+        root = compose_single_node(text)
     except DepthError as problem:
         near = problem.near.start_mark if problem.near else None
         where = Location(file, near.line + 1, near.column + 1) if near else Location(file)
-        return None, [too_deep(where, limits.max_depth)]
+        return None, [build_depth_finding(where, limits.max_depth)]
     except yaml.YAMLError as problem:
-        return None, [reword(problem, text, file)]
+        return None, [reword_yaml_error(problem, text, file)]
     builder = ValueBuilder(file, text, limits.max_depth, limits.max_entries)
     value = builder.document(root)
     if builder.findings:
         return None, builder.findings
     if value is None:
-        return None, [_empty(file)]
+        return None, [_report_empty_file(file)]
     return Document(file, value, text), []
 
 
-def _step(node: Node, part: str | int) -> tuple[Node | None, Node] | None:
+def _find_child_node(node: Node, part: str | int) -> tuple[Node | None, Node] | None:
     if isinstance(node, MappingNode):
         return next(((name, value) for name, value in node.value if name.value == part), None)
     if isinstance(node, SequenceNode) and isinstance(part, int) and 0 <= part < len(node.value):
@@ -176,7 +178,7 @@ def _step(node: Node, part: str | int) -> tuple[Node | None, Node] | None:
     return None
 
 
-def _decode(data: bytes, file: str) -> str | Finding:
+def _decode_utf8_document(data: bytes, file: str) -> str | Finding:
     try:
         text = data.decode()
     except UnicodeDecodeError as problem:
@@ -190,29 +192,29 @@ def _decode(data: bytes, file: str) -> str | Finding:
         before = data[: problem.start].decode()
         return Finding(
             YAML_NOT_UTF8,
-            _location(before, len(before), file),
+            _locate_character(before, len(before), file),
             f"byte 0x{data[problem.start]:02x} at offset {problem.start} is not UTF-8",
             "save the file as UTF-8, or retype the character",
         )
     return text.removeprefix(_BOM)
 
 
-def _location(text: str, index: int, file: str) -> Location:
+def _locate_character(text: str, index: int, file: str) -> Location:
     """Return the line and column of a character."""
     start = text.rfind("\n", 0, index) + 1
     return Location(file, text.count("\n", 0, index) + 1, index - start + 1)
 
 
-def _forbidden(text: str, index: int, file: str) -> Finding:
+def _report_control_character(text: str, index: int, file: str) -> Finding:
     return Finding(
         YAML_CONTROL_CHARACTER,
-        _location(text, index, file),
+        _locate_character(text, index, file),
         f"the invisible character U+{ord(text[index]):04X} is not allowed in YAML",
         "delete it; inside double quotes it can be written as an escape such as \\u0007",
     )
 
 
-def _too_large(file: str, limits: FileLimits, size: int) -> Finding:
+def _report_too_large_file(file: str, limits: FileLimits, size: int) -> Finding:
     return Finding(
         YAML_TOO_LARGE,
         Location(file),
@@ -225,7 +227,7 @@ def _too_large(file: str, limits: FileLimits, size: int) -> Finding:
 _NEEDED = {"catalog.yaml": "ImageCatalog", "cluster.yaml": "Cluster", "team.yaml": "Team"}
 
 
-def _empty(file: str) -> Finding:
+def _report_empty_file(file: str) -> Finding:
     return Finding(
         YAML_EMPTY,
         Location(file, 1, 1),

@@ -9,7 +9,7 @@ import stat
 
 from gangplan.findings import Finding, Location
 from gangplan.rules.core import FILE_UNREADABLE
-from gangplan.source.document import Document, FileLimits, load
+from gangplan.source.document import Document, FileLimits, load_document
 
 # Opening a FIFO or a terminal must return at once; these flags do not exist on every system.
 _OPEN_FLAGS = os.O_RDONLY
@@ -30,10 +30,10 @@ _REASONS = {
 def load_file(
     path: pathlib.Path, file: str, limits: FileLimits | None = None
 ) -> tuple[Document | None, list[Finding]]:
-    """Load the file at `path`, like `load`; `file` is its name in reports."""
+    """Load the file at `path`, like `load_document`; `file` is its name in reports."""
     limits = limits or FileLimits()
     try:
-        data = _read(path, limits.max_bytes + 1)
+        data = _read_regular_file(path, limits.max_bytes + 1)
     except OSError as problem:
         reason = (
             f"the file cannot be read: {os.strerror(problem.errno or errno.EIO)}",
@@ -53,10 +53,10 @@ def load_file(
     if data is None:
         message = "this is a pipe, socket or device, not a regular file"
         return None, [Finding(FILE_UNREADABLE, Location(file), message, "Replace it with a file.")]
-    return load(data, file, limits)
+    return load_document(data, file, limits)
 
 
-def _read(path: pathlib.Path, size: int) -> bytes | None:
+def _read_regular_file(path: pathlib.Path, size: int) -> bytes | None:
     """Return at most `size` bytes; None if it is neither a file nor a directory.
 
     Raises `OSError` (also for a directory) and `ValueError`.

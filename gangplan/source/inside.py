@@ -13,39 +13,39 @@ from gangplan.source.parser import ScalarNode
 _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|\n[ \t]*|.)", re.DOTALL)
 
 
-def place_inside(text: str, node: ScalarNode, offset: int) -> tuple[int, int]:
+def locate_inside(text: str, node: ScalarNode, offset: int) -> tuple[int, int]:
     """Return line and column, both from 1, of the character at `offset` (code points) of a scalar's value.
 
     For an offset at the end of the value, or beyond, it is the place after the last character.
     """
-    at = _index(text, node.start_mark.line, node.start_mark.column)
+    at = _compute_text_index(text, node.start_mark.line, node.start_mark.column)
     style = node.style
     if style in ("|", ">"):
         at = text.find("\n", at) + 1
     elif style in ("'", '"'):
         at += 1
-    at = _walk(text, at, node.value, min(offset, len(node.value)), style)
+    at = _find_character_index(text, at, node.value, min(offset, len(node.value)), style)
     start = text.rfind("\n", 0, at) + 1
     return text.count("\n", 0, at) + 1, at - start + 1
 
 
-def _index(text: str, line: int, column: int) -> int:
+def _compute_text_index(text: str, line: int, column: int) -> int:
     start = 0
     for _ in range(line):
         start = text.index("\n", start) + 1
     return start + column
 
 
-def _walk(text: str, at: int, value: str, offset: int, style: str | None) -> int:
+def _find_character_index(text: str, at: int, value: str, offset: int, style: str | None) -> int:
     """Return the index in the text of the value's character at `offset`."""
     past = at  # just after the last character that was paired
     for number in range(offset + 1):
         wanted = value[number] if number < len(value) else ""
         while at < len(text):
-            step = _paired(text, at, wanted, style)
+            step = _count_matching_characters(text, at, wanted, style)
             if step:
                 break
-            at += _skipped(text, at, style)
+            at += _count_skipped_characters(text, at, style)
         if number == offset:
             return past if not wanted or (wanted.isspace() and text[at : at + 1] != wanted) else at
         at += max(step, 0) if at < len(text) else 0
@@ -53,7 +53,7 @@ def _walk(text: str, at: int, value: str, offset: int, style: str | None) -> int
     return past
 
 
-def _paired(text: str, at: int, wanted: str, style: str | None) -> int:
+def _count_matching_characters(text: str, at: int, wanted: str, style: str | None) -> int:
     """Return how many characters of the text represent the wanted one, 0 if none do; at the end of the value,
     1."""
     if not wanted:
@@ -72,7 +72,7 @@ def _paired(text: str, at: int, wanted: str, style: str | None) -> int:
     return 0
 
 
-def _skipped(text: str, at: int, style: str | None) -> int:
+def _count_skipped_characters(text: str, at: int, style: str | None) -> int:
     if style == '"' and text[at] == "\\":
         escape = _ESCAPE.match(text, at)
         return len(escape[0]) if escape else 1

@@ -6,8 +6,16 @@ from typing import Any
 
 import yaml
 
-from gangplan.source.parser import DepthError, MappingNode, Node, ScalarNode, expanded_size, is_plain, parse
-from gangplan.source.scalars import plain, tagged
+from gangplan.source.parser import (
+    DepthError,
+    MappingNode,
+    Node,
+    ScalarNode,
+    compose_nodes,
+    count_expanded_nodes,
+    is_plain_scalar,
+)
+from gangplan.source.scalars import parse_plain_scalar, parse_tagged_scalar
 
 # Ten times the largest CRD in use; nodes are counted only if the text has aliases.
 _MAX_NODES = 1_000_000
@@ -29,10 +37,10 @@ def load_objects(text: str | bytes) -> list[dict[str, Any]]:
     try:
         decoded = text if isinstance(text, str) else text.decode()
         may_repeat = "&" in decoded and "*" in decoded
-        for root in parse(decoded):
-            if may_repeat and expanded_size(root) > _MAX_NODES:
+        for root in compose_nodes(decoded):
+            if may_repeat and count_expanded_nodes(root) > _MAX_NODES:
                 raise ManifestError("aliases repeat too much", root.start_mark.line + 1)
-            body = _value(root)
+            body = _build_manifest_value(root)
             if isinstance(body, dict):
                 objects.append(body)
             elif body is not None:
@@ -54,38 +62,38 @@ _KNOWN_KEYS: set[str] = set()
 _MOST_KNOWN = 10_000
 
 
-def _value(node: Node) -> Any:
+def _build_manifest_value(node: Node) -> Any:
     kind = type(node)
     if kind is ScalarNode:
-        return _scalar(node)
+        return _parse_manifest_scalar(node)
     if kind is not MappingNode:
-        return [_value(entry) for entry in node.value]
+        return [_build_manifest_value(entry) for entry in node.value]
     body: dict[str, Any] = {}
     for name, value in node.value:
         key = name.value
         if type(name) is not ScalarNode or name.style or key not in _KNOWN_KEYS:
-            key = _key(name)
+            key = _convert_manifest_key(name)
         if key in body:
             raise ManifestError(f"{key!r} is set twice", name.start_mark.line + 1)
-        body[key] = _value(value)
+        body[key] = _build_manifest_value(value)
     return body
 
 
-def _scalar(node: Any) -> Any:
+def _parse_manifest_scalar(node: Any) -> Any:
     tag = node.tag
     try:
         if type(tag) is str:
-            return tagged(tag, node.value)
-        return node.value if node.style else plain(node.value)
+            return parse_tagged_scalar(tag, node.value)
+        return node.value if node.style else parse_plain_scalar(node.value)
     except ValueError as problem:
         raise ManifestError(str(problem), node.start_mark.line + 1) from problem
 
 
-def _key(name: Any) -> str:
+def _convert_manifest_key(name: Any) -> str:
     """Return a key as text: Kubernetes converts numbers and booleans that are keys."""
-    key = _scalar(name) if type(name) is ScalarNode else None
-    if isinstance(key, str) and not (key == "<<" and is_plain(name)):
-        if is_plain(name) and len(_KNOWN_KEYS) < _MOST_KNOWN:
+    key = _parse_manifest_scalar(name) if type(name) is ScalarNode else None
+    if isinstance(key, str) and not (key == "<<" and is_plain_scalar(name)):
+        if is_plain_scalar(name) and len(_KNOWN_KEYS) < _MOST_KNOWN:
             _KNOWN_KEYS.add(key)
         return key
     if isinstance(key, bool):

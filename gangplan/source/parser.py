@@ -1,7 +1,7 @@
 """Parsing YAML text into PyYAML's node trees, with a depth limit that protects the stack.
 
 libyaml does the work; PyYAML's own parser is used if the C extension is missing. Both build the same nodes.
-The `tag` of a node is text only if the file has a tag there; see `is_plain` for the rest.
+The `tag` of a node is text only if the file has a tag there; see `is_plain_scalar` for the rest.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = [
     "Node",
     "ScalarNode",
     "SequenceNode",
-    "expanded_size",
-    "is_plain",
-    "location",
-    "parse",
-    "parse_one",
+    "compose_nodes",
+    "compose_single_node",
+    "count_expanded_nodes",
+    "is_plain_scalar",
+    "locate_node",
 ]
 
 # PyYAML's composer recurses in C and crashes with a segmentation fault between 10 000 and 30 000 levels on a
@@ -100,7 +100,7 @@ else:  # pragma: no cover
     _FAST = _SAFE = _PureWatched
 
 
-def parse(text: str) -> Iterator[Any]:
+def compose_nodes(text: str) -> Iterator[Any]:
     """Yield the root node of each document. Raises `DepthError` and `yaml.YAMLError`."""
     parser = (_FAST if _is_shallow(text) else _SAFE)(text)
     try:
@@ -110,10 +110,10 @@ def parse(text: str) -> Iterator[Any]:
         parser.dispose()
 
 
-def parse_one(text: str) -> Any:
+def compose_single_node(text: str) -> Any:
     """Return the root node of the only document, or None if there is none.
 
-    Raises the errors of `parse`, and `yaml.YAMLError` for a second document.
+    Raises the errors of `compose_nodes`, and `yaml.YAMLError` for a second document.
     """
     parser = (_FAST if _is_shallow(text) else _SAFE)(text)
     try:
@@ -122,12 +122,12 @@ def parse_one(text: str) -> Any:
         parser.dispose()
 
 
-def is_plain(node: ScalarNode) -> bool:
+def is_plain_scalar(node: ScalarNode) -> bool:
     """Return whether a scalar has neither quotes nor a tag, so that its text decides its type."""
     return not node.style and type(node.tag) is not str
 
 
-def expanded_size(root: Node) -> int:
+def count_expanded_nodes(root: Node) -> int:
     """Return the number of nodes after aliases are expanded. Raises `RecursionError` if one contains
     itself."""
     sizes: dict[int, int] = {}
@@ -151,7 +151,7 @@ def _is_shallow(text: str) -> bool:
     return max(map(len, text.split("\n"))) <= _SHORT_LINE
 
 
-def location(file: str, node: Node) -> Location:
+def locate_node(file: str, node: Node) -> Location:
     """Return the place of a node and its end on the same line; for a block mapping, the end of its first
     key."""
     start, end = node.start_mark, node.end_mark

@@ -20,10 +20,10 @@ MOST_MIB = 64
 
 
 #: The names of the files and of the folders in folders that hold nothing else, by path.
-Plain = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+PlainFolders = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 
 
-def unplain(root: Path, names: Iterable[str], plain: Plain = {}) -> list[Finding]:  # noqa: B006  never changed
+def find_special_files(root: Path, names: Iterable[str], plain: PlainFolders = {}) -> list[Finding]:  # noqa: B006  never changed
     """Return an error for every link, pipe, socket, device and huge file below `root`/`names`, sorted by
     path.
 
@@ -36,16 +36,16 @@ def unplain(root: Path, names: Iterable[str], plain: Plain = {}) -> list[Finding
             status = os.lstat(root / name)
         except OSError:
             continue  # reported by its reader
-        found += _wrong(root, name, status)
+        found += _check_plain_file(root, name, status)
         if stat.S_ISDIR(status.st_mode):
-            found += _below(root, name, plain)
+            found += _check_folder_files(root, name, plain)
     return found
 
 
-def _below(root: Path, folder: str, plain: Plain) -> Iterator[Finding]:
+def _check_folder_files(root: Path, folder: str, plain: PlainFolders) -> Iterator[Finding]:
     if folder in plain:
         for name in sorted(plain[folder][1]):
-            yield from _below(root, f"{folder}/{name}", plain)
+            yield from _check_folder_files(root, f"{folder}/{name}", plain)
         return
     try:
         with os.scandir(root / folder) as listed:
@@ -55,12 +55,12 @@ def _below(root: Path, folder: str, plain: Plain) -> Iterator[Finding]:
     for entry in entries:
         file = f"{folder}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(root, file, plain)
+            yield from _check_folder_files(root, file, plain)
         else:
-            yield from _wrong(root, file, entry.stat(follow_symlinks=False))
+            yield from _check_plain_file(root, file, entry.stat(follow_symlinks=False))
 
 
-def _wrong(root: Path, file: str, status: os.stat_result) -> Iterator[Finding]:
+def _check_plain_file(root: Path, file: str, status: os.stat_result) -> Iterator[Finding]:
     where, mode = Location(file), status.st_mode
     if stat.S_ISLNK(mode):
         if file.rpartition("/")[2].startswith(".#") and not (root / file).exists():

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from gangplan.findings import Fix
-from gangplan.source.parser import Node, ScalarNode, is_plain
-from gangplan.source.scalars import NotFiniteError, plain
+from gangplan.source.parser import Node, ScalarNode, is_plain_scalar
+from gangplan.source.scalars import NotFiniteError, parse_plain_scalar
 
 # Plain text that needs no quotes anywhere: in a block, a list or between brackets.
 _SAFE = re.compile(r"[A-Za-z0-9/_][A-Za-z0-9/_.@+=-]*(?::[A-Za-z0-9/_.@+=-]+)*", re.ASCII)
 
 
-def scalar_fix(file: str, text: str, node: Node, replacement: str, why: str) -> Fix | None:
+def build_scalar_fix(file: str, text: str, node: Node, replacement: str, why: str) -> Fix | None:
     """Return the fix that replaces a scalar of `text` with `replacement` (as it is to be written).
 
     None for a scalar with an anchor or a tag, on several lines, or with escapes: its extent contains more
@@ -29,13 +29,13 @@ def scalar_fix(file: str, text: str, node: Node, replacement: str, why: str) -> 
     return Fix(file, start.line + 1, start.column + 1, end.line + 1, end.column + 1, replacement, why)
 
 
-def in_quotes(text: str, quote: str = '"') -> str:
+def quote_scalar(text: str, quote: str = '"') -> str:
     """Return the text as a quoted scalar on one line. It must not contain quotes, backslashes or control
     characters."""
     return f"{quote}{text}{quote}"
 
 
-def as_before(node: Node, text: str) -> str | None:
+def restyle_scalar(node: Node, text: str) -> str | None:
     """Return a new value in the style of the old one: in the same quotes, or plain if it is read back as this
     text.
 
@@ -44,17 +44,17 @@ def as_before(node: Node, text: str) -> str | None:
     if not isinstance(node, ScalarNode) or not _SAFE.fullmatch(text):
         return None
     if node.style in ("'", '"'):
-        return in_quotes(text, node.style)
-    if not is_plain(node):
+        return quote_scalar(text, node.style)
+    if not is_plain_scalar(node):
         return None
-    return text if _reads_back(text) else in_quotes(text)
+    return text if _is_read_back_unchanged(text) else quote_scalar(text)
 
 
-def _reads_back(text: str) -> bool:
+def _is_read_back_unchanged(text: str) -> bool:
     """Return whether the text without quotes is read back unchanged, as text or number: not `on`, `08` or
     `1e3`."""
     try:
-        return str(plain(text)) == text
+        return str(parse_plain_scalar(text)) == text
     except NotFiniteError:
         return False
 

@@ -21,7 +21,7 @@ _NOT_FINITE = frozenset(sign + word for sign in ("", "+", "-") for word in (".in
     ".NAN",
 }
 
-WORDS: dict[str, bool | None] = {
+SCALAR_WORDS: dict[str, bool | None] = {
     "": None,
     **dict.fromkeys(_NULL.split()),
     **dict.fromkeys(_TRUE.split(), True),
@@ -45,22 +45,22 @@ class NotFiniteError(ValueError):
     """The scalar is an infinity or not a number; JSON and Kubernetes support neither."""
 
 
-def plain(text: str) -> Scalar:
+def parse_plain_scalar(text: str) -> Scalar:
     """Return the value of a scalar written without quotes. Raises `NotFiniteError`."""
     if not text:
         return None
     first = text[0]
     if first not in _HINTS:
         return text
-    if text in WORDS:
-        return WORDS[text]
+    if text in SCALAR_WORDS:
+        return SCALAR_WORDS[text]
     if first not in _NUMBER_HINTS:
         return text
-    number = _number(text)
+    number = _parse_yaml_number(text)
     return text if number is None else number[1]
 
 
-def tagged(tag: str, text: str) -> Scalar:
+def parse_tagged_scalar(tag: str, text: str) -> Scalar:
     """Return the value of a scalar with a core tag such as `!!int`.
 
     Raises `NotFiniteError`, and another `ValueError` if the text does not fit the tag.
@@ -68,34 +68,34 @@ def tagged(tag: str, text: str) -> Scalar:
     kind = tag.removeprefix("tag:yaml.org,2002:")
     if kind == "str":
         return text
-    if text in WORDS:
-        value = WORDS[text]
+    if text in SCALAR_WORDS:
+        value = SCALAR_WORDS[text]
         if kind == ("null" if value is None else "bool"):
             return value
     elif kind in ("int", "float"):
-        number = _number(text)
+        number = _parse_yaml_number(text)
         if number is not None and (number[0] or kind == "float"):
             return number[1]
     raise ValueError(f"{text!r} is not a {tag.replace('tag:yaml.org,2002:', '!!')}")
 
 
-def _number(text: str) -> tuple[bool, int | float] | None:
+def _parse_yaml_number(text: str) -> tuple[bool, int | float] | None:
     """Return whether it is written as an integer, and its value; None if Kubernetes reads a string."""
     if text[0] == ".":
         if text in _NOT_FINITE:
             raise NotFiniteError(text)
-        return _float(text) if _DOT_FLOAT.fullmatch(text) else None
+        return _convert_float_to_json(text) if _DOT_FLOAT.fullmatch(text) else None
     if text in _NOT_FINITE:
         raise NotFiniteError(text)
     digits = text.replace("_", "") if "_" in text else text
     if match := _INTEGER.fullmatch(digits):
-        integer = _integer(match)
+        integer = _convert_matched_integer(match)
         if _INT64_MIN <= integer <= (_INT64_MAX if match[1] else _UINT64_MAX):
             return True, integer
-    return _float(digits) if _FLOAT.fullmatch(digits) else None
+    return _convert_float_to_json(digits) if _FLOAT.fullmatch(digits) else None
 
 
-def _integer(match: re.Match[str]) -> int:
+def _convert_matched_integer(match: re.Match[str]) -> int:
     sign, hexadecimal, binary, octal, decimal = match.groups()
     # A text of more digits than any 64-bit number must not take quadratic time (or exceed the limit of
     # int()).
@@ -107,7 +107,7 @@ def _integer(match: re.Match[str]) -> int:
     return 0
 
 
-def _float(text: str) -> tuple[bool, int | float] | None:
+def _convert_float_to_json(text: str) -> tuple[bool, int | float] | None:
     """Return a decimal float after its conversion to JSON, where an integral one of 64 bits is an integer."""
     value = float(text)
     if value in (float("inf"), float("-inf")):

@@ -5,20 +5,20 @@ from __future__ import annotations
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.source.document import Document, FileLimits, load
+from gangplan.source.document import Document, FileLimits, load_document
 
 
-def load_several(
+def load_all_documents(
     data: bytes, file: str, limits: FileLimits | None = None
 ) -> tuple[list[Document], list[Finding]]:
     """Return the documents of a file in order, without empty ones, and the findings of those that cannot be
     loaded.
 
-    Each document is read by `load`: strictly, and with its places in the whole file. Never raises.
+    Each document is read by `load_document`: strictly, and with its places in the whole file. Never raises.
     """
-    starts = _starts(data)
+    starts = _find_document_starts(data)
     if len(starts) < 2:
-        document, findings = load(data, file, limits)
+        document, findings = load_document(data, file, limits)
         return ([document] if document else []), findings
     lines = data.decode().removeprefix("\ufeff").split("\n")
     documents: list[Document] = []
@@ -29,14 +29,14 @@ def load_several(
         text = "\n" * start + "\n".join(own) + ("\n" if end < len(lines) else "")
         if not any(line.strip() and not line.lstrip().startswith(("#", "---")) for line in own):
             continue
-        document, findings = load(text.encode(), file, limits)
+        document, findings = load_document(text.encode(), file, limits)
         problems += findings
         if document is not None:
             documents.append(document)
     return documents, problems
 
 
-def _starts(data: bytes) -> list[int]:
+def _find_document_starts(data: bytes) -> list[int]:
     """Return the line where each document begins (its `---`, if it has one); empty if the text can't be
     read."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -14,7 +14,7 @@ import yaml
 
 from gangplan.findings import Finding, Location
 from gangplan.rules.core import YAML_MANY_DOCUMENTS, YAML_SYNTAX
-from gangplan.source.complaint import INDENT, Complaint, Explanation, TextPlace
+from gangplan.source.complaint import INDENT_PATTERN, Complaint, Explanation, TextPlace
 
 _CONFLICT = re.compile(r"(<{7}|>{7}|\|{7}) ")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
@@ -23,7 +23,7 @@ _ODD_SPACE = re.compile("[\xa0\u2000-\u200d\u202f\u205f\u2060\u3000]")
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\"")
 
 
-def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
+def reword_yaml_error(problem: yaml.YAMLError, text: str, file: str) -> Finding:
     """Return the finding for a parser's error in `text`."""
     mark = getattr(problem, "problem_mark", None)
     if mark is None:
@@ -37,8 +37,8 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
         TextPlace(begin.line, begin.column),
     )
     answer = (
-        _conflict(case)
-        or _invisible(case)
+        _explain_merge_conflict(case)
+        or _explain_tab_or_odd_space(case)
         or next(
             answer
             for pattern, explain in _ENTRIES
@@ -51,13 +51,13 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
     return Finding(answer.rule, where, answer.message, answer.help)
 
 
-def _quote(text: str) -> str:
+def _quote_yaml_text(text: str) -> str:
     """Return the text as a YAML string that can be pasted."""
     bare = text.strip("\"'")
     return f"'{bare}'" if "'" not in bare else '"' + bare.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _conflict(case: Complaint) -> Explanation | None:
+def _explain_merge_conflict(case: Complaint) -> Explanation | None:
     """Explain the markers that Git writes into a file with conflicting changes."""
     numbers = (number for number, line in enumerate(case.lines) if _CONFLICT.match(line))
     rest = (spot.line for spot in (case.begin, case.at) if case.line(spot).rstrip() == "=" * 7)
@@ -71,10 +71,10 @@ def _conflict(case: Complaint) -> Explanation | None:
     )
 
 
-def _invisible(case: Complaint) -> Explanation | None:
+def _explain_tab_or_odd_space(case: Complaint) -> Explanation | None:
     """Explain a tab or an odd space, which is the cause regardless of the parser's error."""
     line = case.line(case.at)
-    indent = INDENT.match(line)
+    indent = INDENT_PATTERN.match(line)
     if indent and "\t" in indent[0] and "quoted scalar" not in case.problem:
         spot = TextPlace(case.at.line, line.index("\t"))
         return Explanation(
@@ -89,7 +89,7 @@ def _invisible(case: Complaint) -> Explanation | None:
     return None
 
 
-def _template(case: Complaint) -> Explanation | None:
+def _explain_template_braces(case: Complaint) -> Explanation | None:
     line = case.line(case.at)
     if "${{" in line:
         spot = TextPlace(case.at.line, line.index("${{") + 1)
@@ -103,9 +103,9 @@ def _template(case: Complaint) -> Explanation | None:
     return None
 
 
-def _cannot_begin(case: Complaint) -> Explanation:
+def _explain_bad_first_character(case: Complaint) -> Explanation:
     character = case.line(case.at)[case.at.column : case.at.column + 1]
-    help = f"quote it: {_quote(case.rest(case.at))}"
+    help = f"quote it: {_quote_yaml_text(case.rest(case.at))}"
     return Explanation(case.at, f"a value cannot begin with {character!r}", help)
 
 
@@ -115,7 +115,7 @@ def _open_quote(case: Complaint) -> Explanation:
     return Explanation(case.begin, f"the quote {quote} that opens here is never closed", help)
 
 
-def _escape(case: Complaint) -> Explanation:
+def _explain_unknown_escape(case: Complaint) -> Explanation:
     if "Unicode character" in case.problem:
         return Explanation(case.at, "this escape does not name a character", "write the character itself")
     escape = case.line(case.at)[case.at.column :][:2]
@@ -123,14 +123,16 @@ def _escape(case: Complaint) -> Explanation:
     return Explanation(case.at, f"'{escape}' is not an escape in double quotes", help)
 
 
-def _colon(case: Complaint) -> Explanation:
+def _explain_misplaced_colon(case: Complaint) -> Explanation:
     """Explain a `: ` in a wrong place: twice on a line, or below a value that is already complete."""
     line = case.line(case.at)
     before = line[: case.at.column]
     if first := re.match(r"[^:]*?:\s+", _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), before)):
         value = line[first.end() :].strip()
         spot = TextPlace(case.at.line, case.at.column)
-        return Explanation(spot, "there is a second ': ' on this line", f"quote the value: {_quote(value)}")
+        return Explanation(
+            spot, "there is a second ': ' on this line", f"quote the value: {_quote_yaml_text(value)}"
+        )
     above = case.above()
     if above is None:
         return Explanation(case.at, "there is no key before this ':'", "write the key before the ':'")
@@ -138,10 +140,10 @@ def _colon(case: Complaint) -> Explanation:
         spot = TextPlace(case.at.line, case.depth(case.at.line))
         message = f"this line is indented deeper than line {above + 1}, whose value is already complete"
         return Explanation(spot, message, f"align it with line {above + 1}, or empty the value there")
-    return _missing_colon(case, TextPlace(above, case.depth(above)))
+    return _explain_missing_colon(case, TextPlace(above, case.depth(above)))
 
 
-def _missing_colon(case: Complaint, spot: TextPlace) -> Explanation:
+def _explain_missing_colon(case: Complaint, spot: TextPlace) -> Explanation:
     written = case.rest(spot)
     if glued := re.match(r"([\w.-]+):(\S.*)", written):
         message = f"a space is missing after '{glued[1]}:'"
@@ -152,7 +154,7 @@ def _missing_colon(case: Complaint, spot: TextPlace) -> Explanation:
     return Explanation(spot, message, "write ': ' after the key, or join it to the line it belongs to")
 
 
-def _not_a_key(case: Complaint) -> Explanation:
+def _explain_missing_mapping_key(case: Complaint) -> Explanation:
     """Explain a block mapping that continues with something other than a key."""
     line = case.line(case.at)
     before = line[: case.at.column].rstrip()
@@ -173,17 +175,17 @@ def _not_a_key(case: Complaint) -> Explanation:
         )
     if case.at.column == case.begin.column:
         return Explanation(case.at, f"{case.rest(case.at)!r} is not 'key: value'", "remove it, or quote it")
-    return _indentation(case)
+    return _explain_wrong_indentation(case)
 
 
-def _not_an_entry(case: Complaint) -> Explanation:
+def _explain_missing_list_entry(case: Complaint) -> Explanation:
     if case.at.column == case.begin.column:
         message = f"the list that begins at line {case.begin.line + 1} goes on with something else"
         return Explanation(case.at, message, "begin the line with '- ', or indent it into the entry above")
-    return _indentation(case)
+    return _explain_wrong_indentation(case)
 
 
-def _indentation(case: Complaint) -> Explanation:
+def _explain_wrong_indentation(case: Complaint) -> Explanation:
     column, above = case.at.column, case.above()
     message = f"this line is indented by {column} space{'s' * (column != 1)}, which matches no line above"
     help = f"align it with line {case.begin.line + 1}"
@@ -204,36 +206,38 @@ def _open_bracket(case: Complaint) -> Explanation:
     return Explanation(case.begin, message, f"close it with '{close}'")
 
 
-def _indicator(what: str) -> Callable[[Complaint], Explanation]:
+def _build_indicator_explainer(what: str) -> Callable[[Complaint], Explanation]:
     def explain(case: Complaint) -> Explanation:
-        help = f"quote it: {_quote(case.rest(case.begin))}"
+        help = f"quote it: {_quote_yaml_text(case.rest(case.begin))}"
         return Explanation(case.begin, f"an unquoted {what}", help)
 
     return explain
 
 
-def _no_value(case: Complaint) -> Explanation:
+def _explain_missing_value(case: Complaint) -> Explanation:
     found = case.rest(case.at)[:1]
     if not found:
         return Explanation(case.at, "a value is missing here", "write it")
-    return Explanation(case.at, f"a value is missing before {found!r}", f"write it, or quote {_quote(found)}")
+    return Explanation(
+        case.at, f"a value is missing before {found!r}", f"write it, or quote {_quote_yaml_text(found)}"
+    )
 
 
 def _list_on_key_line(case: Complaint) -> Explanation:
     return Explanation(
         case.at,
         "a list cannot begin on the line of its key",
-        f"write it below the key, or as [..]; quote a text: {_quote(case.rest(case.at))}",
+        f"write it below the key, or as [..]; quote a text: {_quote_yaml_text(case.rest(case.at))}",
     )
 
 
-def _after_block_sign(case: Complaint) -> Explanation:
+def _explain_text_after_block_sign(case: Complaint) -> Explanation:
     sign = case.line(case.begin)[case.begin.column : case.begin.column + 1]
-    help = f"begin the text on the next line, or quote it: {_quote(case.rest(case.begin))}"
+    help = f"begin the text on the next line, or quote it: {_quote_yaml_text(case.rest(case.begin))}"
     return Explanation(case.at, f"text follows '{sign}' on its line", help)
 
 
-def _after_end(case: Complaint) -> Explanation:
+def _explain_text_after_document(case: Complaint) -> Explanation:
     first = next((line for line in case.lines if line.strip() and not line.lstrip().startswith("#")), "")
     depth = len(first) - len(first.lstrip())
     if depth > case.at.column:
@@ -248,7 +252,7 @@ def _after_end(case: Complaint) -> Explanation:
     )
 
 
-def _second_document(case: Complaint) -> Explanation:
+def _explain_second_document(case: Complaint) -> Explanation:
     following = case.lines[case.at.line + 1 :]
     if all(not line.strip() or line.lstrip().startswith("#") for line in following):
         help = "remove the '---'"
@@ -258,37 +262,37 @@ def _second_document(case: Complaint) -> Explanation:
     return Explanation(case.at, message, help, YAML_MANY_DOCUMENTS)
 
 
-def _twice_anchored(case: Complaint) -> Explanation:
+def _explain_duplicate_anchor(case: Complaint) -> Explanation:
     message = f"this anchor is defined twice; first at line {case.begin.line + 1}"
     return Explanation(case.at, message, "rename one of them")
 
 
-def _general(case: Complaint) -> Explanation:
+def _explain_other_yaml_error(case: Complaint) -> Explanation:
     message = f"this is not YAML ({case.problem.strip(': ')})"
     return Explanation(case.at, message, "check the quotes, brackets and indentation here and above")
 
 
 _ENTRIES: tuple[tuple[str, Callable[[Complaint], Explanation | None]], ...] = (
-    ("another document", _second_document),
-    ("duplicate anchor", _twice_anchored),
-    ("directive|incompatible YAML", _indicator("'%' begins a YAML directive")),
+    ("another document", _explain_second_document),
+    ("duplicate anchor", _explain_duplicate_anchor),
+    ("directive|incompatible YAML", _build_indicator_explainer("'%' begins a YAML directive")),
     ("quoted scalar: .*(end of stream|document (indicator|separator))", _open_quote),
-    ("(unknown escape|hexdecimal|hexadecimal|Unicode character escape)", _escape),
-    ("alias", _indicator("'*' begins an alias")),
-    ("anchor", _indicator("'&' begins an anchor")),
-    (r"\btag\b", _indicator("'!' begins a tag")),
-    ("", _template),
-    ("cannot start any token", _cannot_begin),
-    ("unexpected ':'", _indicator("':' inside brackets")),
-    ("mapping keys are not allowed", _indicator("'?' begins a complex key")),
-    ("mapping values are not allowed", _colon),
+    ("(unknown escape|hexdecimal|hexadecimal|Unicode character escape)", _explain_unknown_escape),
+    ("alias", _build_indicator_explainer("'*' begins an alias")),
+    ("anchor", _build_indicator_explainer("'&' begins an anchor")),
+    (r"\btag\b", _build_indicator_explainer("'!' begins a tag")),
+    ("", _explain_template_braces),
+    ("cannot start any token", _explain_bad_first_character),
+    ("unexpected ':'", _build_indicator_explainer("':' inside brackets")),
+    ("mapping keys are not allowed", _build_indicator_explainer("'?' begins a complex key")),
+    ("mapping values are not allowed", _explain_misplaced_colon),
     ("sequence entries are not allowed", _list_on_key_line),
-    ("could not find expected ':'", lambda case: _missing_colon(case, case.begin)),
+    ("could not find expected ':'", lambda case: _explain_missing_colon(case, case.begin)),
     ("flow (sequence|mapping): (did not find expected|expected) ',' or", _open_bracket),
-    ("block mapping: (did not find expected key|expected <block end>)", _not_a_key),
-    ("block collection: (did not find expected '-'|expected <block end>)", _not_an_entry),
-    ("block scalar: .*(comment or|indentation indicator)", _after_block_sign),
-    ("node content", _no_value),
-    ("document start", _after_end),
-    ("", _general),
+    ("block mapping: (did not find expected key|expected <block end>)", _explain_missing_mapping_key),
+    ("block collection: (did not find expected '-'|expected <block end>)", _explain_missing_list_entry),
+    ("block scalar: .*(comment or|indentation indicator)", _explain_text_after_block_sign),
+    ("node content", _explain_missing_value),
+    ("document start", _explain_text_after_document),
+    ("", _explain_other_yaml_error),
 )

@@ -12,12 +12,19 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from gangplan.model.duration import DurationError, parse_duration
-from gangplan.model.quantity import Quantity, QuantityError, gib, parse, parse_cpu, parse_memory
+from gangplan.model.duration import DurationError, parse_spec_duration
+from gangplan.model.quantity import (
+    Quantity,
+    QuantityError,
+    format_bytes,
+    parse_cpu,
+    parse_memory,
+    parse_quantity,
+)
 from gangplan.model.units import AmountError
 from gangplan.spec.words import DNS_LABEL, LABEL_KEY
 
-API_VERSION = "gangplan.dev/v1"
+GANGPLAN_API_VERSION = "gangplan.dev/v1"
 ApiVersion = Literal["gangplan.dev/v1"]
 
 ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -37,7 +44,7 @@ class Strict(BaseModel):
 
 
 class Hints(NamedTuple):
-    """What code can know about an error from `helpful`.
+    """What code can know about an error from `build_helpful_error`.
 
     `word` is the index of the wrong entry of a list; `is_whole`: the message names the field itself;
     `proposed` are the amounts that the help proposes, in words, and `meant` the only possible one; `writes`
@@ -54,14 +61,18 @@ class Hints(NamedTuple):
 NO_HINTS = Hints()
 
 
-def helpful(kind: str, message: str, help: str = "", hints: Hints = NO_HINTS) -> PydanticCustomError:
+def build_helpful_error(
+    kind: str, message: str, help: str = "", hints: Hints = NO_HINTS
+) -> PydanticCustomError:
     """Return an error that `spec.load` prints unchanged, with its help line."""
     return PydanticCustomError(kind, "{message}", {"message": message, "help": help, "hints": hints})
 
 
 def unreadable(kind: str, error: AmountError) -> PydanticCustomError:
-    """Return the error of `helpful` for a text that is not an amount."""
-    return helpful(kind, error.message, error.help, Hints(proposed=error.proposed, meant=error.meant))
+    """Return the error of `build_helpful_error` for a text that is not an amount."""
+    return build_helpful_error(
+        kind, error.message, error.help, Hints(proposed=error.proposed, meant=error.meant)
+    )
 
 
 # In characters; shorter reasons do not explain anything.
@@ -73,11 +84,11 @@ def is_blank(text: str) -> bool:
     return not any(unicodedata.category(letter)[0] not in "CZ" for letter in text)
 
 
-def reason(text: str, say: str) -> str:
-    """Return the text itself. Raises an error of `helpful` if it is too short to be a reason; `say` is the
+def parse_reason(text: str, say: str) -> str:
+    """Return the text itself. Raises an error of `build_helpful_error` if it is too short to be a reason; `say` is the
     help."""
     if is_blank(text) or len(text.strip()) < SHORTEST_REASON:
-        raise helpful(
+        raise build_helpful_error(
             "reason", f"'{text}' is not a reason: it has fewer than {SHORTEST_REASON} characters", say
         )
     return text
@@ -86,7 +97,7 @@ def reason(text: str, say: str) -> str:
 class ReadBy:
     """How a field is read, its JSON schema, and how it is written (default: unchanged).
 
-    `read` returns the value or raises an error of `helpful`. pydantic's PlainValidator and its companions
+    `read` returns the value or raises an error of `build_helpful_error`. pydantic's PlainValidator and its companions
     would also work, but they inspect the type of the value although it is not used, which would slow down
     every start.
     """
@@ -111,18 +122,20 @@ class ReadBy:
         return dict(self._schema)
 
 
-def _cpu(value: Any) -> Quantity:
+def _parse_cpu_amount(value: Any) -> Quantity:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
-        raise helpful("quantity", "expected a number of cores", "Write a number of cores, such as 8 or 500m.")
+        raise build_helpful_error(
+            "quantity", "expected a number of cores", "Write a number of cores, such as 8 or 500m."
+        )
     try:
         return parse_cpu(value)
     except QuantityError as error:
         raise unreadable("quantity", error) from None
 
 
-def _memory(value: Any) -> Quantity:
+def _parse_memory_amount(value: Any) -> Quantity:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
-        raise helpful(
+        raise build_helpful_error(
             "quantity", "expected an amount of memory", "Write a number and its unit, such as 32Gi."
         )
     try:
@@ -132,7 +145,7 @@ def _memory(value: Any) -> Quantity:
     if amount < _LEAST_MEMORY:
         number = re.match(r"[0-9.]+", str(value))
         proposals = [(f"{number[0]}{unit}", "") for unit in ("Mi", "Gi")] if number else []
-        message = f"{value!r} is {gib(amount)}, too little for any program"
+        message = f"{value!r} is {format_bytes(amount)}, too little for any program"
         raise unreadable("quantity", QuantityError(message, "Write it as 32Gi.", proposals))
     return amount
 
@@ -141,76 +154,78 @@ def _memory(value: Any) -> Quantity:
 _LEAST_MEMORY = parse_memory("1Mi")
 
 
-def _weight(value: Any) -> Quantity:
+def _parse_kueue_weight(value: Any) -> Quantity:
     # Kueue refuses a weight between 0 and 1e-9 (clusterqueue_webhook.go, v0.19.2).
     help = "Write a number from 0 to 1000000, such as 32 or 0.75."
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1_000_000:
-        raise helpful("quantity", "expected a weight", help)
-    weight = parse(str(value))
+        raise build_helpful_error("quantity", "expected a weight", help)
+    weight = parse_quantity(str(value))
     if weight.nano % 1_000_000:
-        raise helpful("quantity", f"weight {value} has more than three decimal places", help)
+        raise build_helpful_error("quantity", f"weight {value} has more than three decimal places", help)
     return weight
 
 
-def _factor(value: Any) -> Quantity:
+def _parse_resource_factor(value: Any) -> Quantity:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
-        raise helpful("quantity", "expected an amount per unit", "Write a number, such as 10, 0.5 or 5Ki.")
+        raise build_helpful_error(
+            "quantity", "expected an amount per unit", "Write a number, such as 10, 0.5 or 5Ki."
+        )
     try:
-        factor = parse(str(value))
+        factor = parse_quantity(str(value))
     except QuantityError as error:
         raise unreadable("quantity", error) from None
     if factor.nano < 0:
-        raise helpful("quantity", f"{value} is less than nothing", "Write 0 or more.")
+        raise build_helpful_error("quantity", f"{value} is less than nothing", "Write 0 or more.")
     return factor
 
 
-def price_of(value: Any, what: str, help: str, most: int = 1_000_000) -> Decimal:
+def parse_price(value: Any, what: str, help: str, most: int = 1_000_000) -> Decimal:
     """Parse a number from 0 to `most` with at most nine decimal places.
 
-    Raises an error of `helpful`, which says that `what` was expected.
+    Raises an error of `build_helpful_error`, which says that `what` was expected.
     """
     if not isinstance(value, (int, float, str)) or isinstance(value, bool):
-        raise helpful("price", f"expected {what}", help)
+        raise build_helpful_error("price", f"expected {what}", help)
     try:
         price = Decimal(str(value))
     except InvalidOperation:
-        raise helpful("price", f"'{value}' is not {what}", help) from None
+        raise build_helpful_error("price", f"'{value}' is not {what}", help) from None
     if not (price.is_finite() and 0 <= price <= most):
-        raise helpful("price", f"'{value}' is not {what}", help)
+        raise build_helpful_error("price", f"'{value}' is not {what}", help)
     if price != price.quantize(_NANO):
-        raise helpful("price", f"'{value}' has more than nine decimal places", help)
+        raise build_helpful_error("price", f"'{value}' has more than nine decimal places", help)
     return price
 
 
 _NANO = Decimal("1E-9")
 
 
-def _price(value: Any) -> Decimal:
-    return price_of(value, "a price", "Write an amount of money such as 1.5625, without a currency.")
+def _parse_price_field(value: Any) -> Decimal:
+    return parse_price(value, "a price", "Write an amount of money such as 1.5625, without a currency.")
 
 
-def _duration(value: Any) -> int:
+def _parse_duration_seconds(value: Any) -> int:
     if not isinstance(value, (str, int)) or isinstance(value, bool):
-        raise helpful("duration", "expected a time", "Write it as 30m, 24h, 7d or 1h30m.")
+        raise build_helpful_error("duration", "expected a time", "Write it as 30m, 24h, 7d or 1h30m.")
     try:
-        return parse_duration(value)
+        return parse_spec_duration(value)
     except DurationError as error:
         raise unreadable("duration", error) from None
 
 
-def _absolute(path: str) -> str:
-    """Return a normalised absolute path inside a container. Raises an error of `helpful` for other texts."""
+def parse_mount_path(path: str) -> str:
+    """Return a normalised absolute path inside a container. Raises an error of `build_helpful_error` for other texts."""
     if not path.startswith("/"):
-        raise helpful("path", f"'{path}' is not an absolute path", f"Write '/{path}'.")
+        raise build_helpful_error("path", f"'{path}' is not an absolute path", f"Write '/{path}'.")
     parts = path.split("/")
     if ".." in parts or "." in parts or "" in parts[1:] or path == "/":
-        raise helpful(
+        raise build_helpful_error(
             "path",
             f"'{path}' is not a plain absolute path",
             f"Write '{posixpath.normpath(path)}'." if path.strip("/") else "Name a folder, such as /data.",
         )
     if any(ord(char) < 32 or char == ":" for char in path):
-        raise helpful(
+        raise build_helpful_error(
             "path",
             f"'{path!r}' has a character that a mount path cannot have",
             "Use letters, digits, '-', '_' and '.'.",
@@ -228,18 +243,20 @@ _MEMORY = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|
 _DURATION = {"type": "string", "pattern": r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"}
 _WEIGHT = {"type": "number", "minimum": 0, "maximum": 1_000_000}
 
-Cpu = Annotated[Quantity, ReadBy(_cpu, _CPU, Quantity.canonical)]
-Memory = Annotated[Quantity, ReadBy(_memory, _MEMORY, Quantity.canonical)]
-DurationSeconds = Annotated[int, ReadBy(_duration, _DURATION)]
-Weight = Annotated[Quantity, ReadBy(_weight, _WEIGHT, Quantity.canonical)]
-Factor = Annotated[Quantity, ReadBy(_factor, {"type": ["number", "string"]}, Quantity.canonical)]
-Price = Annotated[Decimal, ReadBy(_price, {"type": ["number", "string"]})]
+Cpu = Annotated[Quantity, ReadBy(_parse_cpu_amount, _CPU, Quantity.canonical)]
+Memory = Annotated[Quantity, ReadBy(_parse_memory_amount, _MEMORY, Quantity.canonical)]
+DurationSeconds = Annotated[int, ReadBy(_parse_duration_seconds, _DURATION)]
+Weight = Annotated[Quantity, ReadBy(_parse_kueue_weight, _WEIGHT, Quantity.canonical)]
+Factor = Annotated[
+    Quantity, ReadBy(_parse_resource_factor, {"type": ["number", "string"]}, Quantity.canonical)
+]
+Price = Annotated[Decimal, ReadBy(_parse_price_field, {"type": ["number", "string"]})]
 Name = Annotated[str, Field(pattern=DNS_LABEL, max_length=63)]
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 EnvName = Annotated[str, Field(pattern=ENV_NAME, max_length=253)]
-MountPath = Annotated[str, AfterValidator(_absolute)]
+MountPath = Annotated[str, AfterValidator(parse_mount_path)]
 # A text that may be written as a number or a boolean; its spelling in the file is kept (spec.load).
-Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+ScalarText = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 LabelKey = Annotated[
     str,
     Field(
@@ -252,10 +269,10 @@ LabelValue = Annotated[
     Field(pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", max_length=63),
     WithJsonSchema({"type": ["string", "number", "boolean"], "maxLength": 63}),
 ]
-Cidr = Annotated[str, AfterValidator(lambda text: _cidr(text))]
+Cidr = Annotated[str, AfterValidator(lambda text: _validate_cidr_range(text))]
 
 
-def _cidr(text: str) -> str:
+def _validate_cidr_range(text: str) -> str:
     import ipaddress  # only imported when a cluster file lists addresses
 
     try:
@@ -267,17 +284,17 @@ def _cidr(text: str) -> str:
     if re.search(r"[A-Za-z]", text) and ":" not in text.partition("//")[2] + text.partition("://")[0]:
         said = f"'{text}' is a name, and a NetworkPolicy knows no host names"
         help = "Write the addresses behind it, such as 10.20.0.0/16."
-    raise helpful("cidr", said, help)
+    raise build_helpful_error("cidr", said, help)
 
 
-def _day(text: str) -> str:
+def _validate_iso_date(text: str) -> str:
     import datetime  # only imported if a file has a day
 
     try:
         datetime.date.fromisoformat(text)
     except ValueError:
-        raise helpful("day", f"'{text}' is not a valid date", "Write it as 2026-12-31.") from None
+        raise build_helpful_error("day", f"'{text}' is not a valid date", "Write it as 2026-12-31.") from None
     return text
 
 
-Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_day)]
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_validate_iso_date)]

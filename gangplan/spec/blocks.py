@@ -7,11 +7,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from gangplan.source import Path
+from gangplan.findings import FieldPath
 from gangplan.spec.base import NO_HINTS, Hints
 
 # Paths where a number is allowed and read as its text: `1e-4` must reach the program as written.
-TEXT_PARENTS: frozenset[Path] = frozenset(
+TEXT_PARENTS: frozenset[FieldPath] = frozenset(
     {("command",), ("env",), ("labels",), ("defaults", "env"), ("mpi", "flags"), ("model",)}
 )
 
@@ -19,13 +19,13 @@ TEXT_PARENTS: frozenset[Path] = frozenset(
 _ONLY_SPELLING = frozenset({"quantity", "duration", "literal_error", "int_type", "bool_type", "missing"})
 
 
-def wrong(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[str, str, Hints]]:
+def list_value_errors(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[str, str, Hints]]:
     """Return what is wrong with a value of a field in a block: pydantic's error types, each with help and
     hints."""
     if block is None:
         return []
     try:
-        block.model_validate({name: _tuples(given, (name,) in TEXT_PARENTS)})
+        block.model_validate({name: _convert_lists_to_tuples(given, (name,) in TEXT_PARENTS)})
     except ValidationError as raised:
         return [
             (item["type"], str(context.get("help", "")), context.get("hints", NO_HINTS))
@@ -36,61 +36,61 @@ def wrong(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[st
     return []
 
 
-def fits(block: type[BaseModel] | None, name: str, given: Any) -> bool:
+def is_suitable_value(block: type[BaseModel] | None, name: str, given: Any) -> bool:
     """Return whether a value is suitable for a field of a block, apart from its spelling."""
-    return all(kind in _ONLY_SPELLING for kind, *_ in wrong(block, name, given))
+    return all(kind in _ONLY_SPELLING for kind, *_ in list_value_errors(block, name, given))
 
 
-def _tuples(value: Any, in_text: bool) -> Any:
+def _convert_lists_to_tuples(value: Any, in_text: bool) -> Any:
     """Return lists as tuples, and numbers as texts where a text is needed, as in a document."""
     if isinstance(value, dict):
-        return {key: _tuples(item, in_text) for key, item in value.items()}
+        return {key: _convert_lists_to_tuples(item, in_text) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return tuple(_tuples(item, in_text) for item in value)
+        return tuple(_convert_lists_to_tuples(item, in_text) for item in value)
     return str(value) if in_text and isinstance(value, (int, float)) else value
 
 
-def block_of(annotation: Any) -> type[BaseModel] | None:
+def find_block_model(annotation: Any) -> type[BaseModel] | None:
     """Return the model of a field that is a single block, not a list or map of blocks."""
-    found = _bare(annotation)
+    found = _unwrap_type_annotation(annotation)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
-def paths_in(block: type[BaseModel] | None) -> list[str]:
+def list_paths_in(block: type[BaseModel] | None) -> list[str]:
     """Return the paths of fields in nested blocks of a block, two levels down."""
     found = []
     for name, field in block.model_fields.items() if block else ():
-        below = block_of(field.annotation)
+        below = find_block_model(field.annotation)
         if below is None:
             continue
         for other, deep in below.model_fields.items():
             path = f"{field.alias or name}.{deep.alias or other}"
             found.append(path)
-            if lower := block_of(deep.annotation):
+            if lower := find_block_model(deep.annotation):
                 found += [f"{path}.{one.alias or last}" for last, one in lower.model_fields.items()]
     return found
 
 
-def fields_at(model: type[BaseModel], path: Path) -> set[str]:
+def list_fields_at(model: type[BaseModel], path: FieldPath) -> set[str]:
     """Return the fields that are allowed in the block at a path."""
-    parent = model_at(model, path)
+    parent = find_model_at(model, path)
     if parent is None:
         return set()
     return {field.alias or name for name, field in parent.model_fields.items()}
 
 
-def model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
+def find_model_at(model: type[BaseModel], path: FieldPath) -> type[BaseModel] | None:
     """Return the model that describes the value at `path`, or None for free-form maps and scalars."""
     annotation: Any = model
     for step in path:
-        annotation = _step(_bare(annotation), step)
+        annotation = _find_field_annotation(_unwrap_type_annotation(annotation), step)
         if annotation is None:
             return None
-    found = _bare(annotation)
+    found = _unwrap_type_annotation(annotation)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
-def _step(annotation: Any, step: str | int) -> Any:
+def _find_field_annotation(annotation: Any, step: str | int) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if isinstance(step, int):
             return annotation  # a block, or a list of blocks
@@ -106,7 +106,7 @@ def _step(annotation: Any, step: str | int) -> Any:
     return None
 
 
-def _bare(annotation: Any) -> Any:
+def _unwrap_type_annotation(annotation: Any) -> Any:
     """Return the annotation without Annotated and without None."""
     while True:
         if hasattr(annotation, "__metadata__"):
@@ -114,7 +114,7 @@ def _bare(annotation: Any) -> Any:
             continue
         if get_origin(annotation) in (Union, types.UnionType):
             rest = [arg for arg in get_args(annotation) if arg is not type(None)]
-            blocks = [arg for arg in rest if block_of(arg)]  # a block, or a list of blocks
+            blocks = [arg for arg in rest if find_block_model(arg)]  # a block, or a list of blocks
             annotation = rest[0] if len(rest) == 1 else blocks[0] if blocks else Literal
             continue
         return annotation

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gangplan.model.frameworks import Framework
+from gangplan.model.image import MpiFamily
 from gangplan.spec.base import ApiVersion, MountPath, Name, Strict
-from gangplan.spec.job import MpiFamily, Regime
+from gangplan.spec.job import Regime
 from gangplan.spec.team import Day
 
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]

@@ -14,10 +14,10 @@ from gangplan.spec.base import (
     LabelKey,
     LabelValue,
     Name,
+    ScalarText,
     SecretName,
     Strict,
-    Text,
-    helpful,
+    build_helpful_error,
 )
 from gangplan.spec.fabrics import Fabric
 from gangplan.spec.identity import WorkloadIdentity
@@ -76,7 +76,7 @@ class Versions(Strict):
     @model_validator(mode="after")
     def _something_starts_runs(self) -> Self:
         if self.trainer is None and self.mpi_operator is None:
-            raise helpful(
+            raise build_helpful_error(
                 "versions_controller",
                 "neither trainer nor mpiOperator is stated, so nothing would start a run",
                 'Add trainer: "2.3.0", or mpiOperator: "0.8.2" where runs are MPIJobs.',
@@ -96,7 +96,7 @@ class Mirror(Strict):
     @model_validator(mode="after")
     def _a_path_stays_a_path(self) -> Self:
         if "/" in self.source and "/" not in self.mirror:
-            raise helpful(
+            raise build_helpful_error(
                 "mirror_path",
                 f"mirror '{self.mirror}' has no path, so the image {self.source} would have no name there",
                 f"Write the path as well, such as {self.mirror}/{self.source.partition('/')[2]}, or a source without one.",
@@ -134,13 +134,13 @@ class Dns(Strict):
     )
 
 
-def _address(value: str) -> str:
+def _validate_proxy_address(value: str) -> str:
     """Return the address of a proxy after checking that its host and port can be read, because network
     policies use them."""
     try:
         _ = urlsplit(value).port
     except ValueError:
-        raise helpful(
+        raise build_helpful_error(
             "proxy_address",
             f"'{value}' is not the address of a proxy",
             "Write its scheme, name and port, such as http://proxy.example.com:3128.",
@@ -148,7 +148,7 @@ def _address(value: str) -> str:
     return value
 
 
-ProxyAddress = Annotated[str, AfterValidator(_address), Field(max_length=512)]
+ProxyAddress = Annotated[str, AfterValidator(_validate_proxy_address), Field(max_length=512)]
 
 
 class Proxy(Strict):
@@ -599,7 +599,7 @@ class Cluster(Strict):
         description="Values for fields that neither spec nor team sets.",
         examples=[{"memory": "64Gi"}],
     )
-    env: dict[EnvName, Text] = Field(
+    env: dict[EnvName, ScalarText] = Field(
         {},
         max_length=64,
         description="Environment variables of every run on this cluster.",

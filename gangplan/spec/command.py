@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from gangplan.spec.base import Hints, helpful
-from gangplan.spec.flow import listed
-from gangplan.spec.lookalikes import as_typed, as_typed_line, typeset
+from gangplan.spec.base import Hints, build_helpful_error
+from gangplan.spec.flow import format_flow_list
+from gangplan.spec.lookalikes import describe_typesetting, restore_typed_line, restore_typed_word
 
 # A line that continues on the next one.
 _CONTINUED = re.compile(r"\s*\\\n\s*")
@@ -27,63 +27,71 @@ def argv_of(value: Any) -> tuple[str, ...]:
     Raises a pydantic error if the value is neither, is empty, or needs a shell.
     """
     if isinstance(value, str):
-        return _from_line(value)
+        return _parse_command_line(value)
     if isinstance(value, (list, tuple)):
-        return _from_list(list(value))
+        return _parse_command_list(list(value))
     message = "a command is a list of words or one line of text"
-    raise helpful("command", message, _EXAMPLE, Hints(writes="command"))
+    raise build_helpful_error("command", message, _EXAMPLE, Hints(writes="command"))
 
 
 _EXAMPLE = "Write command: [python, train.py]."
 
 
-def _refused(message: str, help: str, kind: str = "command", word: int | None = None) -> PydanticCustomError:
+def _build_command_error(
+    message: str, help: str, kind: str = "command", word: int | None = None
+) -> PydanticCustomError:
     """Return an error about the command, or about one of its words."""
-    return helpful(kind, message, help, Hints(word, is_whole=True))
+    return build_helpful_error(kind, message, help, Hints(word, is_whole=True))
 
 
-def _rewritten(
+def _build_corrected_command_error(
     message: str, help: str, kind: str = "command", word: int | None = None
 ) -> PydanticCustomError:
     """Return the same error with a help that contains the whole corrected command."""
-    return helpful(kind, message, help, Hints(word, is_whole=True, writes="command"))
+    return build_helpful_error(kind, message, help, Hints(word, is_whole=True, writes="command"))
 
 
-def _from_list(words: list[Any]) -> tuple[str, ...]:
+def _parse_command_list(words: list[Any]) -> tuple[str, ...]:
     if not words:
-        raise _rewritten("the command is empty", _EXAMPLE)
+        raise _build_corrected_command_error("the command is empty", _EXAMPLE)
     for index, word in enumerate(words):
         if not isinstance(word, str):
             message = f"word {index + 1} of the command is not text"
-            raise _rewritten(message, f"Write command: {listed(_flat(words))}.", word=index)
+            raise _build_corrected_command_error(
+                message, f"Write command: {format_flow_list(_flatten_command_words(words))}.", word=index
+            )
         if "\0" in word:
-            raise _refused(f"word {index + 1} of the command holds a zero byte", "Remove it.", word=index)
-        if what := _typeset(words, index):
+            raise _build_command_error(
+                f"word {index + 1} of the command holds a zero byte", "Remove it.", word=index
+            )
+        if what := _describe_word_typesetting(words, index):
             message = f"word {index + 1} of the command has {what}, as word processors write: the program would get it"
-            raise _rewritten(message, f"Write command: {_typed(words)}.", word=index)
+            raise _build_corrected_command_error(
+                message, f"Write command: {_restore_typed_command(words)}.", word=index
+            )
     if not words[0].strip():
-        raise _refused("the command's first word is empty", "Start it with the program's name.")
+        raise _build_command_error("the command's first word is empty", "Start it with the program's name.")
     return tuple(words)
 
 
-def _from_line(line: str) -> tuple[str, ...]:
+def _parse_command_line(line: str) -> tuple[str, ...]:
     if _DIRECTIVE.search(line):
         tool = "pbs" if "#PBS" in line else "slurm"
         help = f"gangplan import {tool} FILE reads such a script as a whole; command is the program alone."
         message = f"the command is a batch script of {tool.title()}, whose options nobody reads here"
-        raise _refused(message, help, "shell")
+        raise _build_command_error(message, help, "shell")
     line = _CONTINUED.sub(" ", line.strip())
     if line.endswith("&") and not any(mark in line.rstrip("& ") for mark in _SHELL):
-        help = (
-            f"Write command: {listed(shlex.split(line.rstrip('& ')))}; the run lasts as long as its program."
+        help = f"Write command: {format_flow_list(shlex.split(line.rstrip('& ')))}; the run lasts as long as its program."
+        raise _build_corrected_command_error(
+            "the command has '&', which only a shell understands", help, "shell"
         )
-        raise _rewritten("the command has '&', which only a shell understands", help, "shell")
     found = next((mark for mark in _SHELL if mark in line), None)
     if found or "\n" in line:
         what = f"'{found}'" if found else "a line break"
-        raise _rewritten(
+        raise _build_corrected_command_error(
             f"the command has {what}, which only a shell understands",
-            f"Write command: {listed(['bash', '-c', as_typed_line(line)])}."
+            f"Write command: {format_flow_list(['bash', '-c', restore_typed_line(line)])}."
             if len(line) <= _LONGEST
             else "Write command: [bash, -c, SCRIPT], with this text as SCRIPT.",
             "shell",
@@ -92,11 +100,11 @@ def _from_line(line: str) -> tuple[str, ...]:
         words = shlex.split(line)
     except ValueError as error:
         message = f"the command's quotes do not match: {error}"
-        raise _refused(message, "Close the quote, or write the command as a list.") from None
-    return _from_list(words)
+        raise _build_command_error(message, "Close the quote, or write the command as a list.") from None
+    return _parse_command_list(words)
 
 
-def _typeset(words: Sequence[Any], index: int) -> str:
+def _describe_word_typesetting(words: Sequence[Any], index: int) -> str:
     """Return how a word processor changed a word; empty if it did not.
 
     In a script every word is checked. A text of several words for the program may contain such quotes.
@@ -105,28 +113,34 @@ def _typeset(words: Sequence[Any], index: int) -> str:
     if word.isascii():
         return ""
     if _is_script(words, index):
-        return next(filter(None, map(typeset, word.split())), "")
-    return "" if " " in word and as_typed(word) != word[1:-1] else typeset(word)
+        return next(filter(None, map(describe_typesetting, word.split())), "")
+    return "" if " " in word and restore_typed_word(word) != word[1:-1] else describe_typesetting(word)
 
 
 def _is_script(words: Sequence[Any], index: int) -> bool:
     return index > 0 and str(words[index - 1]) in ("-c", "-lc", "-ec") and " " in str(words[index])
 
 
-def _typed(words: Sequence[Any]) -> str:
+def _restore_typed_command(words: Sequence[Any]) -> str:
     """Return the words as they were before a word processor changed them."""
     typed: list[str] = []
     for index, word in enumerate(map(str, words)):
         if _is_script(words, index):
-            typed.append(as_typed_line(word))
+            typed.append(restore_typed_line(word))
         elif "\u00a0" in word:
-            typed += as_typed(word).split()
+            typed += restore_typed_word(word).split()
         else:
-            typed.append(as_typed(word) if not word.isascii() and _typeset(words, index) else word)
-    return listed(typed)
+            typed.append(
+                restore_typed_word(word)
+                if not word.isascii() and _describe_word_typesetting(words, index)
+                else word
+            )
+    return format_flow_list(typed)
 
 
-def _flat(words: Sequence[Any]) -> list[str]:
+def _flatten_command_words(words: Sequence[Any]) -> list[str]:
     return [
-        one for word in words for one in (_flat(word) if isinstance(word, (list, tuple)) else [str(word)])
+        one
+        for word in words
+        for one in (_flatten_command_words(word) if isinstance(word, (list, tuple)) else [str(word)])
     ]

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gangplan.model.duration import DurationError, format_duration, parse_duration
-from gangplan.spec.phrases import as_name
-from gangplan.spec.words import DNS_LABEL, SYNONYMS, bare
+from gangplan.model.duration import DurationError, format_duration, parse_spec_duration
+from gangplan.spec.phrases import convert_to_name
+from gangplan.spec.words import DNS_LABEL, SYNONYMS, fold_name
 
 # Field of gangplan -> unit of a number without one -> the other tools' fields that count in this unit.
 _UNITS = {
@@ -23,7 +23,7 @@ _UNITS = {
     "gracePeriod": {"s": "terminationGracePeriodSeconds grace_period_seconds termination_grace_period"},
 }
 _UNIT = {
-    (field, bare(name)): unit
+    (field, fold_name(name)): unit
     for field, units in _UNITS.items()
     for unit, names in units.items()
     for name in names.split()
@@ -40,43 +40,43 @@ _NUMBERS = {
 }
 
 
-def converted(word: str, field: str, given: Any) -> Any:
+def convert_value(word: str, field: str, given: Any) -> Any:
     """Return the value for `field` of another tool's `word`; it is unchanged if no difference is known."""
     convert = _CONVERT.get(field)
-    return convert(bare(word), given) if convert else given
+    return convert(fold_name(word), given) if convert else given
 
 
-def _number(word: str, given: Any) -> Any:
+def _convert_number_field(word: str, given: Any) -> Any:
     """Convert `"4"`, `4 nodes` and Slurm's `gpu:a100:4`."""
-    number = whole(given)
+    number = convert_whole_number(given)
     return given if number is None else number
 
 
-def _with_unit(field: str) -> Callable[[str, Any], Any]:
+def _build_unit_converter(field: str) -> Callable[[str, Any], Any]:
     def convert(word: str, given: Any) -> Any:
         text = str(given).strip()
         if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,18}(\.[0-9]+)?", text, re.ASCII):
-            return _nearest_time(given) if field in ("timeout", "gracePeriod") else given
+            return _convert_foreign_duration(given) if field in ("timeout", "gracePeriod") else given
         unit = _UNIT.get((field, word), "")
         if field == "memory" and not unit and word in ("mem", "mempernode"):
             unit = "M" if float(text) >= _SLURM_LEAST_MB else ""
         if unit and field in ("timeout", "gracePeriod") and text.isdecimal() and int(text):
-            return format_duration(int(text) * parse_duration(f"1{unit}"))
+            return format_duration(int(text) * parse_spec_duration(f"1{unit}"))
         return f"{text}{unit}" if unit else given
 
     return convert
 
 
-def _nearest_time(given: Any) -> Any:
+def _convert_foreign_duration(given: Any) -> Any:
     """Convert Slurm's `1-12:00:00` and words such as `4 hours`."""
     try:
-        parse_duration(given)
+        parse_spec_duration(given)
     except DurationError as error:
         return error.meant or given
     return given
 
 
-def _words(word: str, given: Any) -> Any:
+def _convert_command_words(word: str, given: Any) -> Any:
     """Split a command into words; a Python file alone gets its interpreter."""
     words = (
         shlex.split(given)
@@ -88,21 +88,21 @@ def _words(word: str, given: Any) -> Any:
     return words if isinstance(words, list) and words and not set(given) & set("&|;<>$`\n") else given
 
 
-def _env(word: str, given: Any) -> Any:
+def _convert_environment_variables(word: str, given: Any) -> Any:
     """Convert lists of variables as Kubernetes and docker write them."""
     if isinstance(given, (list, tuple)):
-        return {name: str(value) for name, value in pairs(given)} or given
+        return {name: str(value) for name, value in parse_name_value_pairs(given)} or given
     return given
 
 
-def _checkpoint(word: str, given: Any) -> Any:
+def _convert_checkpoint_folder(word: str, given: Any) -> Any:
     """Convert a folder to a mount for checkpoints; only the team knows the claim."""
     if isinstance(given, str) and given.startswith("/"):
         return {"to": "CLAIM", "path": given.rstrip("/") or "/checkpoints"}
     return given
 
 
-def _retries(word: str, given: Any) -> Any:
+def _convert_restart_to_retries(word: str, given: Any) -> Any:
     """Convert docker's `restart: on-failure:3` and Kubernetes' restartPolicy."""
     if isinstance(given, bool):
         return int(given)
@@ -111,32 +111,32 @@ def _retries(word: str, given: Any) -> Any:
     return int(number[0]) if number else 0 if never else 1 if isinstance(given, str) else given
 
 
-def _name(word: str, given: Any) -> Any:
-    return as_name(DNS_LABEL, given) or given if isinstance(given, str) else given
+def _convert_job_name(word: str, given: Any) -> Any:
+    return convert_to_name(DNS_LABEL, given) or given if isinstance(given, str) else given
 
 
-def _elastic(word: str, given: Any) -> Any:
+def _convert_elastic_range(word: str, given: Any) -> Any:
     """Convert Kubeflow's minReplicas and maxReplicas."""
     if not isinstance(given, dict):
         return given
-    known = {bare(str(key)).removesuffix("replicas"): value for key, value in given.items()}
+    known = {fold_name(str(key)).removesuffix("replicas"): value for key, value in given.items()}
     return {key: known[key] for key in ("min", "max") if key in known}
 
 
 _CONVERT: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(("workers", "gpus", "slots"), _number),
-    **{field: _with_unit(field) for field in _UNITS},
-    "cpu": _number,
-    "name": _name,
-    "elastic": _elastic,
-    "command": _words,
-    "env": _env,
-    "checkpoint": _checkpoint,
-    "retries": _retries,
+    **dict.fromkeys(("workers", "gpus", "slots"), _convert_number_field),
+    **{field: _build_unit_converter(field) for field in _UNITS},
+    "cpu": _convert_number_field,
+    "name": _convert_job_name,
+    "elastic": _convert_elastic_range,
+    "command": _convert_command_words,
+    "env": _convert_environment_variables,
+    "checkpoint": _convert_checkpoint_folder,
+    "retries": _convert_restart_to_retries,
 }
 
 
-def pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+def parse_name_value_pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
     """Yield names and values of entries as Kubernetes (`name`, `value`) and docker (`A=b`) write them, or
     with one key each."""
     for entry in entries:
@@ -151,7 +151,7 @@ def pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
             )
 
 
-def mounts(given: Any) -> dict[str, str]:
+def convert_mounts(given: Any) -> dict[str, str]:
     """Return claims and their folders as docker (`NAME:/PATH`), Kubernetes (name and mountPath) and other
     short forms write them.
 
@@ -175,7 +175,7 @@ def mounts(given: Any) -> dict[str, str]:
     return found
 
 
-def whole(given: Any) -> int | None:
+def convert_whole_number(given: Any) -> int | None:
     """Return the whole number in a text, a list or a block of another tool; None if it is not clear."""
     if isinstance(given, dict):
         given = next((given[key] for key in ("replicas", "count", "number", "value") if key in given), None)
@@ -193,13 +193,13 @@ def whole(given: Any) -> int | None:
     return _NUMBERS.get(text)
 
 
-def model_in(given: Any) -> str:
+def parse_gpu_model(given: Any) -> str:
     """Return the GPU model in Slurm's `gpu:a100:4`."""
     found = _GRES.fullmatch(given) if isinstance(given, str) else None
     return found[1] or "" if found and found[1] != "gpu" else ""
 
 
-def secret_refs(given: Any) -> dict[str, str]:
+def parse_secret_refs(given: Any) -> dict[str, str]:
     """Return variables from secrets as Kubernetes writes them, in env or envFrom; empty for anything else."""
     found = {}
     for entry in given if isinstance(given, (list, tuple)) else []:
@@ -215,14 +215,16 @@ def secret_refs(given: Any) -> dict[str, str]:
     return found
 
 
-def resources(given: Any) -> dict[str, Any]:
+def convert_resources(given: Any) -> dict[str, Any]:
     """Return fields for the amounts in a block of resources of any tool."""
     found: dict[str, Any] = {}
     for key, value in given.items() if isinstance(given, dict) else ():
         if isinstance(value, dict):
-            found |= resources(value)
+            found |= convert_resources(value)
             continue
-        field = "gpus" if bare(str(key)) in ("gpu", "gpus") else SYNONYMS.get(bare(str(key)), str(key))
+        field = (
+            "gpus" if fold_name(str(key)) in ("gpu", "gpus") else SYNONYMS.get(fold_name(str(key)), str(key))
+        )
         if field in ("workers", "gpus", "cpu", "memory", "disk"):
-            found[field] = converted(str(key), field, value)
+            found[field] = convert_value(str(key), field, value)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gangplan.spec.near import close_to, listed, nearest
+from gangplan.spec.near import find_similar, format_known_names, suggest_nearest
 
 # The kind of a name -> how to declare a new one. {file} is that of the team or of the cluster.
 _NEW = {
@@ -26,15 +26,15 @@ _NEW = {
 }
 
 
-def known_or_new(what: str, name: str, known: Iterable[str], file: str = "") -> str:
+def suggest_known_or_new(what: str, name: str, known: Iterable[str], file: str = "") -> str:
     """Return a help that names the closest known name; if none is close, all of them and how to add one."""
     names = [*known]
-    if what not in _NEW or close_to(name, names):
-        return nearest(name, names)
-    return f"{listed(names)}; or {_NEW[what].format(name=name, file=file)}."
+    if what not in _NEW or find_similar(name, names):
+        return suggest_nearest(name, names)
+    return f"{format_known_names(names)}; or {_NEW[what].format(name=name, file=file)}."
 
 
-def new(what: str, name: str, file: str) -> str:
+def suggest_new(what: str, name: str, file: str) -> str:
     """Return a help that says how to add a name."""
     how = _NEW[what].format(name=name, file=file)
     return f"{how[0].upper()}{how[1:]}."

@@ -12,7 +12,7 @@ from gangplan.spec.job import TrainingJob
 _NOT_HASHED = {"after", "description", "keep", "log_retention", "retired", "schedule", "state"}
 
 
-def digest_of(spec: TrainingJob, files: Mapping[str, bytes] | None = None) -> str:
+def compute_spec_digest(spec: TrainingJob, files: Mapping[str, bytes] | None = None) -> str:
     """Return a hash of what the user wrote, except fields that may change without a new run.
 
     These are description, logRetention, state, keep, retired, and the schedule and the jobs that it comes after, which

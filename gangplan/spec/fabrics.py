@@ -7,7 +7,18 @@ from typing import Annotated, Literal, TypeVar, cast
 
 from pydantic import AfterValidator, Field
 
-from gangplan.spec.base import Cidr, Cpu, EnvName, LabelKey, Memory, MountPath, Name, Strict, Text, helpful
+from gangplan.spec.base import (
+    Cidr,
+    Cpu,
+    EnvName,
+    LabelKey,
+    Memory,
+    MountPath,
+    Name,
+    ScalarText,
+    Strict,
+    build_helpful_error,
+)
 from gangplan.spec.nodes import PageSize
 from gangplan.spec.words import DNS_LABEL
 
@@ -27,35 +38,41 @@ ImageReference = Annotated[
 ]
 # Prefixes of annotations that gangplan sets itself, or that affect queues.
 _OWN = ("gangplan.dev/", "kueue.x-k8s.io/", "openshift.io/required-scc", "cluster-autoscaler.kubernetes.io/")
-NETWORKS = "k8s.v1.cni.cncf.io/networks"
+# Multus reads it (k8s.v1.cni.cncf.io, v4); every network in it becomes an interface in addition to the
+# cluster's.
+NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks"
 
 
-def _node_path(path: str) -> str:
+def _validate_node_path(path: str) -> str:
     """Return an absolute path on a node, as the kubelet accepts it, after checking that it has no '..'."""
     if not path.startswith("/") or ".." in path.split("/"):
         help = "Write an absolute path without '..'."
-        raise helpful("path", f"'{path}' is not an absolute path on a node", help)
+        raise build_helpful_error("path", f"'{path}' is not an absolute path on a node", help)
     return path
 
 
-def _annotation(key: str) -> str:
-    if key == NETWORKS:
+def _validate_annotation_key(key: str) -> str:
+    if key == NETWORKS_ANNOTATION:
         help = "Write network at the pool's rdma."
-        raise helpful("annotation", f"{NETWORKS} is made of the networks of the pool's devices", help)
+        raise build_helpful_error(
+            "annotation", f"{NETWORKS_ANNOTATION} is made of the networks of the pool's devices", help
+        )
     if key.startswith(_OWN):
-        raise helpful("annotation", f"{key} belongs to the platform's controllers", "Remove it.")
+        raise build_helpful_error("annotation", f"{key} belongs to the platform's controllers", "Remove it.")
     return key
 
 
-def _capability(name: str) -> str:
+def _validate_linux_capability(name: str) -> str:
     if name == "ALL" or name.startswith("CAP_"):
         help = "Write the capability without CAP_, such as IPC_LOCK." if name != "ALL" else "Name each one."
-        raise helpful("capability", f"'{name}' is not one capability", help)
+        raise build_helpful_error("capability", f"'{name}' is not one capability", help)
     return name
 
 
-NodePath = Annotated[str, AfterValidator(_node_path), Field(max_length=512)]
-Capabilities = Annotated[tuple[Annotated[Capability, AfterValidator(_capability)], ...], Field(max_length=16)]
+NodePath = Annotated[str, AfterValidator(_validate_node_path), Field(max_length=512)]
+Capabilities = Annotated[
+    tuple[Annotated[Capability, AfterValidator(_validate_linux_capability)], ...], Field(max_length=16)
+]
 
 
 # The name of a folder: the volume is named `fabric-` and this name, and has at most 63 characters.
@@ -97,7 +114,7 @@ class FabricContainer(Strict):
     command: Annotated[tuple[str, ...], Field(max_length=64)] = Field(
         (), description="Command; omitted: the image's own.", examples=[["/bin/daemon", "--nics=8"]]
     )
-    env: dict[EnvName, Text] = Field(
+    env: dict[EnvName, ScalarText] = Field(
         {},
         max_length=64,
         description="Environment variables.",
@@ -175,14 +192,14 @@ class Fabric(Strict):
         description="Huge pages per worker, on pools that state such pages and for specs that do not.",
         examples=[{"2Mi": "5Gi"}],
     )
-    env: dict[EnvName, Text] = Field(
+    env: dict[EnvName, ScalarText] = Field(
         {},
         max_length=64,
         description="Environment variables of launcher and workers; those of cluster, team and spec win.",
         examples=[{"FI_PROVIDER": "efa"}],
     )
     annotations: dict[
-        Annotated[LabelKey, AfterValidator(_annotation)], Annotated[str, Field(max_length=16384)]
+        Annotated[LabelKey, AfterValidator(_validate_annotation_key)], Annotated[str, Field(max_length=16384)]
     ] = Field(
         {},
         max_length=16,
@@ -222,24 +239,25 @@ class Fabric(Strict):
     )
 
 
-Model = TypeVar("Model", bound=Strict)
+SharedModel = TypeVar("SharedModel", bound=Strict)
 
 
-def laid_over(below: Model, above: Model) -> Model:
+def merge_models(below: SharedModel, above: SharedModel) -> SharedModel:
     """Return `below` with the fields that `above` sets: mappings are merged key by key, other values are
     replaced."""
     values = {name: getattr(below, name) for name in type(below).model_fields}
     for name in above.model_fields_set:
-        values[name] = _over(values[name], getattr(above, name))
+        values[name] = _merge_model_values(values[name], getattr(above, name))
     written = below.model_fields_set | above.model_fields_set
-    return cast(Model, type(below).model_construct(written, **values))
+    return cast(SharedModel, type(below).model_construct(written, **values))
 
 
-def _over(below: object, above: object) -> object:
+def _merge_model_values(below: object, above: object) -> object:
     if isinstance(below, dict) and isinstance(above, dict):
         return below | {
-            key: _over(below[key], value) if key in below else value for key, value in above.items()
+            key: _merge_model_values(below[key], value) if key in below else value
+            for key, value in above.items()
         }
     if isinstance(below, Strict) and isinstance(above, Strict):
-        return laid_over(below, above)
+        return merge_models(below, above)
     return above

@@ -12,10 +12,10 @@ from gangplan.findings import Finding
 from gangplan.rules.files import FILE_MISSING, FILE_UNUSABLE, FILES_TOO_LARGE
 from gangplan.source import Document
 from gangplan.spec.listing import FILES_FOLDER, is_ignored
-from gangplan.spec.near import closest
+from gangplan.spec.near import find_closest
 
 # Keys of `files` with this prefix are files in the spec's folder; all others are ConfigMaps.
-BESIDE = "./"
+SPEC_FOLDER_PREFIX = "./"
 # The limit of a ConfigMap for all values together (Kubernetes v1.34, pkg/apis/core/validation,
 # ValidateConfigMap with core.MaxSecretSize).
 MOST_BYTES = 1 << 20
@@ -29,32 +29,34 @@ def read_files(root: Path, spec: str, names: Mapping[str, str], document: Docume
     found: dict[str, bytes] = {}
     findings: list[Finding] = []
     for name in names:
-        if name.startswith(BESIDE):
-            data, wrong = _read(root, spec, name, document)
+        if name.startswith(SPEC_FOLDER_PREFIX):
+            data, wrong = _read_mounted_file(root, spec, name, document)
             findings += wrong
             if data is not None:
                 found[name] = data
-    return found, [*findings, *_too_large(found, document)]
+    return found, [*findings, *_check_total_file_size(found, document)]
 
 
-def path_of(spec: str, name: str) -> str:
+def resolve_spec_file(spec: str, name: str) -> str:
     """Return the path of a file from the root of the workspace; a path that leaves the spec's folder is kept
     as it is."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(spec), name))
 
 
-def _read(root: Path, spec: str, name: str, document: Document) -> tuple[bytes | None, list[Finding]]:
-    file, where = path_of(spec, name), document.where(("files", name), key=True)
+def _read_mounted_file(
+    root: Path, spec: str, name: str, document: Document
+) -> tuple[bytes | None, list[Finding]]:
+    file, where = resolve_spec_file(spec, name), document.where(("files", name), key=True)
     folder = posixpath.dirname(spec)
     if not f"{file}/".startswith(f"{folder}/") or file == folder:
         message = f"{name} is not in the folder of the spec, {folder}/"
-        help = f"Copy it to {folder}/{FILES_FOLDER}/, and write {BESIDE}{FILES_FOLDER}/{_base(name)}."
+        help = f"Copy it to {folder}/{FILES_FOLDER}/, and write {SPEC_FOLDER_PREFIX}{FILES_FOLDER}/{_extract_file_name(name)}."
         return None, [Finding(FILE_UNUSABLE, where, message, help)]
-    status = _status(root / file)
+    status = _read_file_status(root / file)
     if status is None:
-        near = closest(_base(name), _there(root / posixpath.dirname(file)))
+        near = find_closest(_extract_file_name(name), _list_folder_names(root / posixpath.dirname(file)))
         help = (
-            f"Did you mean {name.removesuffix(_base(name))}{near}?"
+            f"Did you mean {name.removesuffix(_extract_file_name(name))}{near}?"
             if near
             else "Add it, or correct the name."
         )
@@ -65,10 +67,10 @@ def _read(root: Path, spec: str, name: str, document: Document) -> tuple[bytes |
         return None, [Finding(FILE_UNUSABLE, where, f"{file} is {what}", help)]
     if not is_ignored(file):
         message = f"{file} is read as a spec, as every YAML file below specs/ is outside of a folder {FILES_FOLDER}/"
-        help = f"Move it, and write {BESIDE}{FILES_FOLDER}/{_base(name)}."
+        help = f"Move it, and write {SPEC_FOLDER_PREFIX}{FILES_FOLDER}/{_extract_file_name(name)}."
         return None, [Finding(FILE_UNUSABLE, where, message, help)]
     if status.st_size > MOST_BYTES:
-        return None, [_large(name, status.st_size, document)]
+        return None, [_report_large_files(name, status.st_size, document)]
     try:
         return (root / file).read_bytes(), []
     except OSError as failed:
@@ -76,33 +78,33 @@ def _read(root: Path, spec: str, name: str, document: Document) -> tuple[bytes |
         return None, [Finding(FILE_UNUSABLE, where, message, "Let gangplan read it.")]
 
 
-def _status(path: Path) -> os.stat_result | None:
+def _read_file_status(path: Path) -> os.stat_result | None:
     try:
         return path.lstat()
     except OSError:
         return None
 
 
-def _there(folder: Path) -> list[str]:
+def _list_folder_names(folder: Path) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError:
         return []
 
 
-def _base(name: str) -> str:
+def _extract_file_name(name: str) -> str:
     return posixpath.basename(name)
 
 
-def _too_large(found: Mapping[str, bytes], document: Document) -> Iterator[Finding]:
+def _check_total_file_size(found: Mapping[str, bytes], document: Document) -> Iterator[Finding]:
     """Report files that are too large together, since a run has one ConfigMap; the finding is at the
     largest."""
     total = sum(map(len, found.values()))
     if total > MOST_BYTES:
-        yield _large(max(found, key=lambda name: len(found[name])), total, document)
+        yield _report_large_files(max(found, key=lambda name: len(found[name])), total, document)
 
 
-def _large(name: str, size: int, document: Document) -> Finding:
+def _report_large_files(name: str, size: int, document: Document) -> Finding:
     message = f"the files of the spec have {size} bytes, more than the {MOST_BYTES} that a ConfigMap holds"
     help = "Put what is large onto a claim (data), or into the image."
     return Finding(FILES_TOO_LARGE, document.where(("files", name), key=True), message, help)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gangplan.findings import Fix, Location
+from gangplan.findings import FieldPath, Fix, Location
 from gangplan.records import dataclass
-from gangplan.source import Document, Path
-from gangplan.spec.placeholders import Given, placeholders, written
+from gangplan.source import Document
+from gangplan.spec.placeholders import GivenValue, fill_scalar, find_placeholders
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
     """The value of a parameter, and its place: in the spec, or as a default in a template."""
 
-    given: Given
+    given: GivenValue
     document: Document
-    path: Path
+    path: FieldPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Layer:
     placeholders."""
 
     document: Document
-    prefix: Path
+    prefix: FieldPath
     arguments: Mapping[str, Argument]
 
     @property
@@ -38,12 +38,12 @@ class Layer:
         return value
 
     @property
-    def given(self) -> dict[str, Given]:
+    def given(self) -> dict[str, GivenValue]:
         """The values of the placeholders."""
         return {name: one.given for name, one in self.arguments.items()}
 
 
-def merged(over: Any, under: Any) -> Any:
+def merge_fields(over: Any, under: Any) -> Any:
     """Merge two layers of fields: mappings are merged, any other value in `over` replaces that in `under`.
 
     An empty field in `over` removes the field of `under`.
@@ -57,7 +57,7 @@ def merged(over: Any, under: Any) -> Any:
         elif item is None:
             del found[key]
         else:
-            found[key] = merged(item, under[key])
+            found[key] = merge_fields(item, under[key])
     return found
 
 
@@ -71,25 +71,25 @@ class FilledDocument(Document):
         super().__init__(layers[0].document.file, value, "")
         self._layers = tuple(layers)
 
-    def _layer(self, path: Path) -> tuple[Layer, Path]:
+    def _layer(self, path: FieldPath) -> tuple[Layer, FieldPath]:
         """Return the layer with the value at a path, or at its nearest ancestor, and the path in its
         document."""
         levels = [(one, one.value) for one in self._layers]
         for step in path:
-            below = list(_below(levels, step))
+            below = list(_list_layers_at_step(levels, step))
             if not below:
                 break
             levels = below
         layer = levels[0][0]
         return layer, (*layer.prefix, *path)
 
-    def _filled(self, layer: Layer, path: Path) -> tuple[str | None, list[Argument]]:
+    def _filled(self, layer: Layer, path: FieldPath) -> tuple[str | None, list[Argument]]:
         """Return the scalar at a path as written in its file, and the values that are filled into it."""
         found = layer.document.text(path)
-        names = [one.name for one in placeholders(found)] if found and layer.arguments else []
+        names = [one.name for one in find_placeholders(found)] if found and layer.arguments else []
         return found, [layer.arguments[name] for name in names]
 
-    def _shown(self, path: Path) -> tuple[Document, Path]:
+    def _shown(self, path: FieldPath) -> tuple[Document, FieldPath]:
         """Return the document and path of the value at a path.
 
         If a parameter is filled in that the spec sets, or that is the whole value, it is the parameter's
@@ -103,7 +103,7 @@ class FilledDocument(Document):
                 return one.document, one.path
         return layer.document, there
 
-    def where(self, path: Path, key: bool = False) -> Location:
+    def where(self, path: FieldPath, key: bool = False) -> Location:
         """Return the place of the value, or of its key, in the file that contains it."""
         if key:
             layer, there = self._layer(path)
@@ -111,21 +111,21 @@ class FilledDocument(Document):
         document, there = self._shown(path)
         return document.where(there)
 
-    def home(self, path: Path) -> tuple[str, Path]:
+    def home(self, path: FieldPath) -> tuple[str, FieldPath]:
         """Return the file that contains the value at a path, and the path in that file."""
         document, there = self._shown(path)
         return document.file, there
 
-    def text(self, path: Path) -> str | None:
+    def text(self, path: FieldPath) -> str | None:
         """Return the scalar as it would be written in a single file."""
         layer, there = self._layer(path)
         found = layer.document.text(there)
         if found is None or not layer.arguments:
             return found
-        filled = written(found, layer.given)
+        filled = fill_scalar(found, layer.given)
         return found if filled is None else filled
 
-    def is_quoted(self, path: Path) -> bool:
+    def is_quoted(self, path: FieldPath) -> bool:
         """Return whether the value at a path can only be text."""
         layer, there = self._layer(path)
         _, arguments = self._filled(layer, there)
@@ -133,19 +133,19 @@ class FilledDocument(Document):
             return arguments[0].document.is_quoted(arguments[0].path)
         return layer.document.is_quoted(there)
 
-    def inside(self, path: Path, offset: int) -> Location:
+    def inside(self, path: FieldPath, offset: int) -> Location:
         """Return the place of a character; if the value is filled in, that of the whole value."""
         layer, there = self._layer(path)
         if self._filled(layer, there)[1]:
             return self.where(path)
         return layer.document.inside(there, offset)
 
-    def fix(self, path: Path, replacement: str, why: str, key: bool = False) -> Fix | None:
+    def fix(self, path: FieldPath, replacement: str, why: str, key: bool = False) -> Fix | None:
         """Return the fix of the spec; None for a value in a template, which other specs use as well."""
         layer, there = self._layer(path)
         return layer.document.fix(there, replacement, why, key=key) if layer is self._layers[0] else None
 
-    def like(self, path: Path, text: str) -> str | None:
+    def like(self, path: FieldPath, text: str) -> str | None:
         """Return another value for the path in the style of the current one."""
         layer, there = self._layer(path)
         return layer.document.like(there, text)
@@ -157,7 +157,7 @@ class FilledDocument(Document):
         self.__init__(*state)  # type: ignore[misc]
 
 
-def _below(levels: Sequence[tuple[Layer, Any]], step: str | int) -> Iterator[tuple[Layer, Any]]:
+def _list_layers_at_step(levels: Sequence[tuple[Layer, Any]], step: str | int) -> Iterator[tuple[Layer, Any]]:
     """Yield the layers with a value at a step: all that are mappings there, and the first that is not."""
     for layer, value in levels:
         is_entry = isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)

@@ -6,30 +6,29 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from gangplan.findings import UNKNOWN_FIELD, Clue, Problem
+from gangplan.findings import UNKNOWN_FIELD, Clue, FieldPath, Problem
 from gangplan.rules.core import SPEC_UNKNOWN_FIELD, SPEC_VALUE
-from gangplan.source import Path
-from gangplan.source.scalars import plain as plain_value
+from gangplan.source.scalars import parse_plain_scalar as plain_value
 from gangplan.spec.base import Hints
-from gangplan.spec.convert import converted, model_in, resources, secret_refs
-from gangplan.spec.flow import flow, listed
-from gangplan.spec.lookalikes import in_latin
-from gangplan.spec.near import closest
-from gangplan.spec.phrases import dotted, show
+from gangplan.spec.convert import convert_resources, convert_value, parse_gpu_model, parse_secret_refs
+from gangplan.spec.flow import format_flow_list, format_flow_style
+from gangplan.spec.lookalikes import convert_to_latin
+from gangplan.spec.near import find_closest
+from gangplan.spec.phrases import format_dotted_path, quote_value
 from gangplan.spec.repair import is_one_slip
-from gangplan.spec.shapes import MAIN, split_words, wrong_shape
+from gangplan.spec.shapes import MAIN_FIELDS, describe_wrong_shape, split_words
 from gangplan.spec.words import (
-    ABSENT,
+    ABSENT_FIELDS,
     ABSENT_INSIDE,
-    IMPORTED,
-    MEANINGS,
+    FIELD_MEANINGS,
+    IMPORTABLE_KINDS,
     OTHER_MPI,
-    PLACES,
-    RESERVED,
+    PATH_OF_KIND,
+    RESERVED_FIELDS,
     SYNONYMS,
     SYNONYMS_INSIDE,
-    VALUES,
-    bare,
+    VALUE_SYNONYMS,
+    fold_name,
 )
 
 # A kind of Kubernetes: a capitalised word, such as PyTorchJob, Job, ConfigMap.
@@ -42,9 +41,9 @@ Wrong = Callable[[str, Any], list[tuple[str, str, Hints]]]
 _LONGEST = 300
 
 
-def unknown_field(
+def explain_unknown_field(
     kind: str,
-    path: Path,
+    path: FieldPath,
     fields: Mapping[str, Any],
     nested: Collection[str],
     value: Any,
@@ -57,43 +56,55 @@ def unknown_field(
     `wrong` returns what is wrong with a value of a field in the block.
     """
     word, known = str(path[-1]), sorted(fields)
-    place = f" in {dotted(path[:-1])}" if len(path) > 1 else ""
+    place = f" in {format_dotted_path(path[:-1])}" if len(path) > 1 else ""
     message = f"unknown field '{word}'{place}"
     block = value if isinstance(value, dict) else {}
     given = block.get(word)
     is_job = kind == "TrainingJob" and len(path) == 1
-    if is_job and word in RESERVED:
-        return _unknown(path, f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
-    if is_job and bare(word) == "environment" and isinstance(given, str):
+    if is_job and word in RESERVED_FIELDS:
+        return _build_unknown_field_problem(
+            path, f"'{word}' cannot be used: {RESERVED_FIELDS[word]}", "Remove it."
+        )
+    if is_job and fold_name(word) == "environment" and isinstance(given, str):
         help = "Keep image: and remove environment:." if "image" in block else _AZURE_IMAGE
         message += f"; '{given}' is an environment of Azure ML, here an image"
-        return _unknown(path, message, help, follows="image")
+        return _build_unknown_field_problem(path, message, help, follows="image")
     home = kind if len(path) == 1 else str(path[0])
-    absent = ABSENT.get(bare(word), "") if is_job else ""
-    near = closest(in_latin(word), known)
-    if absent and not (is_one_slip(word.lower(), near) and not wrong(near, converted(word, near, given))):
+    absent = ABSENT_FIELDS.get(fold_name(word), "") if is_job else ""
+    near = find_closest(convert_to_latin(word), known)
+    if absent and not (is_one_slip(word.lower(), near) and not wrong(near, convert_value(word, near, given))):
         near = ""
     # A word that means no field is none of a block's either, such as the version of a compose file.
     outer = () if absent else nested
-    if guess := SYNONYMS_INSIDE.get((home, bare(word))) or _meant(word, known, outer) or near:
-        latin = in_latin(word)
+    if (
+        guess := SYNONYMS_INSIDE.get((home, fold_name(word)))
+        or _guess_meant_field(word, known, outer)
+        or near
+    ):
+        latin = convert_to_latin(word)
         message += f", which has letters that only look like those of {latin}" if latin != word else ""
         if guess in block:
-            return _unknown(path, f"{message}; '{guess}' is set as well", _beside(word, guess, block, wrong))
+            return _build_unknown_field_problem(
+                path,
+                f"{message}; '{guess}' is set as well",
+                _describe_duplicate_field(word, guess, block, wrong),
+            )
         if "," in guess:
-            return _several(path, message, guess, given, block)
-        help, gpu = _instead((*path[:-1], word), guess, given, wrong, fields)
-        return _unknown(path, f"{message}; did you mean '{guess}'?", help, guess, guess, gpu=gpu)
+            return _explain_combined_resources(path, message, guess, given, block)
+        help, gpu = _suggest_replacement_field((*path[:-1], word), guess, given, wrong, fields)
+        return _build_unknown_field_problem(
+            path, f"{message}; did you mean '{guess}'?", help, guess, guess, gpu=gpu
+        )
     if absent:
-        return _unknown(path, f"'{word}' is not a field of a job", absent)
-    help, follows = ABSENT_INSIDE.get((home, bare(word)), ("", ""))
+        return _build_unknown_field_problem(path, f"'{word}' is not a field of a job", absent)
+    help, follows = ABSENT_INSIDE.get((home, fold_name(word)), ("", ""))
     if help:
-        return _unknown(path, message, help, follows=follows)
-    return _listed(kind, path, message, known, given)
+        return _build_unknown_field_problem(path, message, help, follows=follows)
+    return _build_known_fields_problem(kind, path, message, known, given)
 
 
-def _unknown(
-    path: Path,
+def _build_unknown_field_problem(
+    path: FieldPath,
     message: str,
     help: str,
     meant: str = "",
@@ -102,26 +113,30 @@ def _unknown(
     gpu: tuple[str, str] = ("", ""),
 ) -> Problem:
     """Return the problem of an unknown field; `follows` is a field of its block that the help adds."""
-    beside = (dotted((*path[:-1], follows)),) if follows else ()
+    beside = (format_dotted_path((*path[:-1], follows)),) if follows else ()
     clue = Clue(path, UNKNOWN_FIELD, None, meant, known, beside, gpu)
     return Problem(path, message, help, SPEC_UNKNOWN_FIELD, clue=clue)
 
 
-def _several(path: Path, message: str, guess: str, given: Any, block: Mapping[str, Any]) -> Problem:
+def _explain_combined_resources(
+    path: FieldPath, message: str, guess: str, given: Any, block: Mapping[str, Any]
+) -> Problem:
     """Return the problem of a field that corresponds to several fields of gangplan: the amounts of a
     worker."""
-    if isinstance(given, str) and (machine := _machine(given)):
+    if isinstance(given, str) and (machine := _describe_machine_type(given)):
         said, asks = machine
         missing = [f"{field}: {value}" for field, value in asks.items() if field not in block]
         help = f"Write {' and '.join(missing)}." if missing else "Remove it; what a worker asks for is set."
-        return _unknown(path, f"{message}; {said}", help, follows=next(iter(asks)))
-    asks = resources(given)
+        return _build_unknown_field_problem(path, f"{message}; {said}", help, follows=next(iter(asks)))
+    asks = convert_resources(given)
     text = " and ".join(f"{field}: {value}" for field, value in asks.items())
     help = f"Write {text or guess} at the top level."
-    return _unknown(path, f"{message}; did you mean {guess}?", help, guess, next(iter(asks), ""))
+    return _build_unknown_field_problem(
+        path, f"{message}; did you mean {guess}?", help, guess, next(iter(asks), "")
+    )
 
 
-def _machine(name: str) -> tuple[str, dict[str, Any]] | None:
+def _describe_machine_type(name: str) -> tuple[str, dict[str, Any]] | None:
     """Return what a cloud's machine type has, and what a worker then requests; None for any other text."""
     from gangplan.spec.machines import INSTANCES  # a file of some hundred lines, which few words need
 
@@ -137,15 +152,23 @@ def _machine(name: str) -> tuple[str, dict[str, Any]] | None:
     return f"{name.strip()} has {has}", asks
 
 
-def _listed(kind: str, path: Path, message: str, known: list[str], given: Any) -> Problem:
+def _build_known_fields_problem(
+    kind: str, path: FieldPath, message: str, known: list[str], given: Any
+) -> Problem:
     """Return the problem of a word that nothing explains; the help lists what is allowed there."""
     if not known:
-        return _unknown(path, message, "")
+        return _build_unknown_field_problem(path, message, "")
     if path[:-1] == ("secrets",) and isinstance(given, str):
-        return _unknown(path, message, f"Write secrets: {{env: {{{path[-1]}: {given}}}}}.")
+        return _build_unknown_field_problem(
+            path, message, f"Write secrets: {{env: {{{path[-1]}: {given}}}}}."
+        )
     if len(known) <= 8:
-        return _unknown(path, message, f"Known fields: {', '.join(known)}.", known=tuple(known))
-    return _unknown(path, message, f"Remove it; gangplan explain {kind} lists the fields.")
+        return _build_unknown_field_problem(
+            path, message, f"Known fields: {', '.join(known)}.", known=tuple(known)
+        )
+    return _build_unknown_field_problem(
+        path, message, f"Remove it; gangplan explain {kind} lists the fields."
+    )
 
 
 _AZURE_IMAGE = (
@@ -153,34 +176,34 @@ _AZURE_IMAGE = (
 )
 
 
-def _beside(word: str, guess: str, block: Mapping[str, Any], wrong: Wrong) -> str:
+def _describe_duplicate_field(word: str, guess: str, block: Mapping[str, Any], wrong: Wrong) -> str:
     """Return what to do about a field that is set under both names. Arguments belong after the program."""
     own, more = block[guess], block[word]
-    if guess == "command" and bare(word) in ("args", "arguments") and isinstance(own, (str, list)):
+    if guess == "command" and fold_name(word) in ("args", "arguments") and isinstance(own, (str, list)):
         both = [*split_words(own), *split_words(more)]
         if both and not wrong(guess, both):
-            return f"Write command: {listed(both)}, and remove {word}:."
+            return f"Write command: {format_flow_list(both)}, and remove {word}:."
     return f"Keep {guess}: and remove {word}:."
 
 
-def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
+def _guess_meant_field(word: str, known: Collection[str], nested: Collection[str]) -> str:
     """Return the field that is meant: by spelling, by another tool's name, by the block that has it, in this
     order."""
-    word = in_latin(word)
-    same = [name for name in known if bare(name) == bare(word)]
+    word = convert_to_latin(word)
+    same = [name for name in known if fold_name(name) == fold_name(word)]
     if same:
         return same[0]
-    foreign = SYNONYMS.get(bare(word), "")
+    foreign = SYNONYMS.get(fold_name(word), "")
     if foreign and (foreign.split(",")[0] in known or foreign in nested):
         return foreign
-    inside = [path for path in nested if bare(path.rpartition(".")[2]) == bare(word)]
+    inside = [path for path in nested if fold_name(path.rpartition(".")[2]) == fold_name(word)]
     if len(inside) == 1:
         return inside[0]
     return ""
 
 
-def _instead(
-    path: Path, guess: str, given: Any, wrong: Wrong, fields: Mapping[str, Any]
+def _suggest_replacement_field(
+    path: FieldPath, guess: str, given: Any, wrong: Wrong, fields: Mapping[str, Any]
 ) -> tuple[str, tuple[str, str]]:
     """Return what to write: the field with the value that was given, or with its equivalent there, if it is
     known.
@@ -189,11 +212,11 @@ def _instead(
     """
     gpu = ("Write ", given) if guess in ("gpu", "gpu.model") and isinstance(given, str) else ("", "")
     if "." in guess:
-        return _inside(guess, given), gpu
-    value = converted(str(path[-1]), guess, given)
-    text, problems = flow(value), wrong(guess, value)
+        return _suggest_nested_field(guess, given), gpu
+    value = convert_value(str(path[-1]), guess, given)
+    text, problems = format_flow_style(value), wrong(guess, value)
     if given is not None and len(text) <= _LONGEST and ("CLAIM" in text or not problems):
-        model = model_in(given) if guess == "gpus" else ""
+        model = parse_gpu_model(given) if guess == "gpus" else ""
         begin = f"Write {guess}: {text}"
         return f"{begin}{f' and gpu: {{model: {model}}}' if model else ''}.", (f"{begin} and ", model)
     for kind, help, hints in problems:
@@ -201,78 +224,85 @@ def _instead(
             return f"Write {guess}: {hints.proposed}.", gpu
         if hints.writes == guess:
             return help, gpu
-        if shaped := wrong_shape((*path[:-1], guess), kind, given, None):
+        if shaped := describe_wrong_shape((*path[:-1], guess), kind, given, None):
             return shaped, gpu
     if guess == "data":
-        return wrong_shape(("data",), "dict_type", given, None), gpu
+        return describe_wrong_shape(("data",), "dict_type", given, None), gpu
     if guess == "image":
         return "Write image: with the name of its entry in images/catalog.yaml.", gpu
     examples = getattr(fields.get(guess), "examples", None)
-    return f"Write {guess}: instead{f', such as {guess}: {flow(examples[0])}' if examples else ''}.", gpu
+    return (
+        f"Write {guess}: instead{f', such as {guess}: {format_flow_style(examples[0])}' if examples else ''}.",
+        gpu,
+    )
 
 
-def _inside(guess: str, given: Any) -> str:
+def _suggest_nested_field(guess: str, given: Any) -> str:
     """Return what to write for a field of a block."""
-    if guess == "secrets.env" and (found := secret_refs(given)):
-        return f"Write secrets: {{env: {flow(found)}}}."
+    if guess == "secrets.env" and (found := parse_secret_refs(given)):
+        return f"Write secrets: {{env: {format_flow_style(found)}}}."
     value = "..." if isinstance(given, (dict, list)) or given is None else given
     outer, *inner = guess.split(".")
     if inner[-1] == "capacity" and isinstance(given, bool):
         value = "spot" if given else "on-demand"
-    if inner[-1] in MAIN and isinstance(given, str):
-        inner.append(MAIN[inner[-1]])
-    text = ": {".join(inner) + f": {value if value == '...' else flow(value)}" + "}" * (len(inner) - 1)
+    if inner[-1] in MAIN_FIELDS and isinstance(given, str):
+        inner.append(MAIN_FIELDS[inner[-1]])
+    text = (
+        ": {".join(inner)
+        + f": {value if value == '...' else format_flow_style(value)}"
+        + "}" * (len(inner) - 1)
+    )
     return f"Write {outer}: {{{text}}}."
 
 
-def wrong_word(kind: str, path: Path, allowed: list[str], given: Any) -> Problem:
+def explain_wrong_word(kind: str, path: FieldPath, allowed: list[str], given: Any) -> Problem:
     """Return the problem of a word that is not in a fixed set."""
     if path == ("kind",):
-        message, help = _wrong_kind(allowed[0], given)
+        message, help = _explain_wrong_kind(allowed[0], given)
     else:
-        message, help = _not_among(kind, path, allowed, given)
+        message, help = _explain_disallowed_word(kind, path, allowed, given)
     return Problem(path, message, help, SPEC_VALUE, clue=Clue(path, "literal_error", given))
 
 
-def _not_among(kind: str, path: Path, allowed: list[str], given: Any) -> tuple[str, str]:
+def _explain_disallowed_word(kind: str, path: FieldPath, allowed: list[str], given: Any) -> tuple[str, str]:
     field = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
-    name = dotted(path)
-    if field == "implementation" and bare(str(given)) in OTHER_MPI:
+    name = format_dotted_path(path)
+    if field == "implementation" and fold_name(str(given)) in OTHER_MPI:
         return (
-            f"{name} is {show(given)}, and gangplan cannot start it: it can start only {_or(allowed)}",
+            f"{name} is {quote_value(given)}, and gangplan cannot start it: it can start only {_join_words_with_or(allowed)}",
             "Choose an image with one of them, or ask the owner of images/catalog.yaml for one.",
         )
-    guess = _meant_word(field, allowed, given)
+    guess = _guess_meant_words(field, allowed, given)
     is_choice = guess and len(allowed) > 1
-    hint = f"; did you mean {_or([repr(word) for word in guess])}?" if is_choice else ""
+    hint = f"; did you mean {_join_words_with_or([repr(word) for word in guess])}?" if is_choice else ""
     one_of = allowed[0] if len(allowed) == 1 else f"one of {', '.join(allowed)}"
     begin = "Write " if isinstance(path[-1], int) else f"Write {path[-1]}: "
-    words = _or([_written(word) for word in guess or allowed])
+    words = _join_words_with_or([_format_word_for_yaml(word) for word in guess or allowed])
     help = f"{begin}{words}."
-    if field in MEANINGS and kind == "TrainingJob":
-        help += f" {MEANINGS[field][0].upper()}{MEANINGS[field][1:]}."
-    return (f"{name} is {show(given)}, but must be {one_of}{hint}", help)
+    if field in FIELD_MEANINGS and kind == "TrainingJob":
+        help += f" {FIELD_MEANINGS[field][0].upper()}{FIELD_MEANINGS[field][1:]}."
+    return (f"{name} is {quote_value(given)}, but must be {one_of}{hint}", help)
 
 
-def _meant_word(field: str, allowed: list[str], given: Any) -> list[str]:
+def _guess_meant_words(field: str, allowed: list[str], given: Any) -> list[str]:
     text = str(given).lower()
-    same = [word for word in allowed if bare(word) == bare(text)]
+    same = [word for word in allowed if fold_name(word) == fold_name(text)]
     if same:
         return same
-    for words, names in VALUES.get(field, {}).items():
+    for words, names in VALUE_SYNONYMS.get(field, {}).items():
         meant = words.split(" or ")
-        if set(meant) <= set(allowed) and bare(text) in map(bare, names.split()):
+        if set(meant) <= set(allowed) and fold_name(text) in map(fold_name, names.split()):
             return meant
-    near = closest(text, allowed)
+    near = find_closest(text, allowed)
     return [near] if near else []
 
 
-def _wrong_kind(wanted: str, given: Any) -> tuple[str, str]:
-    shown = show(given)
-    if isinstance(given, str) and given in PLACES:
-        return (f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PLACES[given]}.")
-    near = closest(str(given), [wanted])
-    if wanted == "TrainingJob" and isinstance(given, str) and given in IMPORTED:
+def _explain_wrong_kind(wanted: str, given: Any) -> tuple[str, str]:
+    shown = quote_value(given)
+    if isinstance(given, str) and given in PATH_OF_KIND:
+        return (f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PATH_OF_KIND[given]}.")
+    near = find_closest(str(given), [wanted])
+    if wanted == "TrainingJob" and isinstance(given, str) and given in IMPORTABLE_KINDS:
         help = f"gangplan import {given.lower()} FILE writes specs from it; a spec says kind: TrainingJob."
         return (f"{given} is a Kubernetes manifest, not a spec", help)
     if near or not isinstance(given, str) or not _KIND.fullmatch(given):
@@ -287,10 +317,10 @@ def _wrong_kind(wanted: str, given: Any) -> tuple[str, str]:
     return (f"{given} is a Kubernetes manifest, not a spec", help)
 
 
-def _or(words: list[str]) -> str:
+def _join_words_with_or(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _written(word: str) -> str:
+def _format_word_for_yaml(word: str) -> str:
     """Return a word as YAML reads it as text: "off" needs quotes."""
     return word if isinstance(plain_value(word), str) else f'"{word}"'

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from gangplan.model.frameworks import Framework
+from gangplan.model.image import MpiFamily
+from gangplan.model.job import Posture
 from gangplan.spec.base import (
     ApiVersion,
     Cpu,
@@ -15,17 +17,17 @@ from gangplan.spec.base import (
     Memory,
     MountPath,
     Name,
+    ScalarText,
     SecretName,
     Strict,
-    Text,
-    helpful,
+    build_helpful_error,
 )
 from gangplan.spec.nodes import PageSize, ResourceName
 from gangplan.spec.pods import (
-    MAX_ENTRIES,
-    Command,
+    MAX_TRAINJOB_ENTRIES,
+    CommandField,
     Debug,
-    EnvValue,
+    EnvValueField,
     ExitCodes,
     FileSource,
     PodContainerValue,
@@ -34,25 +36,23 @@ from gangplan.spec.pods import (
 )
 
 Priority = Literal["low", "normal", "high", "critical"]
-Posture = Literal["default", "restricted", "isolated"]
-MpiFamily = Literal["OpenMPI", "IntelMPI", "MPICH"]
 Regime = Literal["hipaa", "gdpr", "fedramp", "pci-dss", "sox"]
 
 
-def _data_target(target: str) -> str:
-    """Return `env`, or a normalised absolute mount path. Raises an error of `helpful` for other texts."""
-    from gangplan.spec.base import _absolute
+def _parse_data_target(target: str) -> str:
+    """Return `env`, or a normalised absolute mount path. Raises an error of `build_helpful_error` for other texts."""
+    from gangplan.spec.base import parse_mount_path
 
-    return target if target == "env" else _absolute(target)
-
-
-DataTarget = Annotated[str, AfterValidator(_data_target)]
+    return target if target == "env" else parse_mount_path(target)
 
 
-def _secret_key(reference: str) -> str:
+DataTarget = Annotated[str, AfterValidator(_parse_data_target)]
+
+
+def _validate_secret_reference(reference: str) -> str:
     name, slash, key = reference.partition("/")
     if not slash or not name or not key or "/" in key:
-        raise helpful(
+        raise build_helpful_error(
             "secret-reference",
             f"'{reference}' is not SECRET/KEY",
             f"Write the secret's name, a slash and the key in it, such as {name or 'huggingface'}/token.",
@@ -60,7 +60,7 @@ def _secret_key(reference: str) -> str:
     return reference
 
 
-SecretKey = Annotated[str, AfterValidator(_secret_key)]
+SecretKey = Annotated[str, AfterValidator(_validate_secret_reference)]
 
 
 RunName = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?-[0-9a-f]{8}$", max_length=63)]
@@ -108,7 +108,7 @@ class Mpi(Strict):
     launch: Literal["ssh", "pmix"] = Field(
         "ssh", description="How ranks are started; only ssh is supported.", examples=["ssh"]
     )
-    flags: tuple[Text, ...] = Field(
+    flags: tuple[ScalarText, ...] = Field(
         (),
         max_length=64,
         description="Options for the mpirun that gangplan starts, one word per entry; each replaces gangplan's own.",
@@ -149,7 +149,7 @@ class Launcher(Strict):
     )
 
 
-def _kind_of_rdma(value: object) -> str:
+def _detect_rdma_form(value: object) -> str:
     """Return which of the two forms is meant, so that an error is reported for that form only."""
     return "number" if isinstance(value, int) and not isinstance(value, bool) else "word"
 
@@ -157,7 +157,7 @@ def _kind_of_rdma(value: object) -> str:
 RdmaDevices = Annotated[
     Annotated[Literal["off", "auto", "required", "per-gpu", "all"], Tag("word")]
     | Annotated[int, Field(ge=1, le=1000), Tag("number")],
-    Discriminator(_kind_of_rdma),
+    Discriminator(_detect_rdma_form),
     WithJsonSchema(
         {
             "anyOf": [
@@ -248,7 +248,7 @@ class Role(Strict):
     """Pods that differ from the workers."""
 
     workers: int = Field(1, ge=1, le=500, description="How many pods it has.", examples=[2])
-    command: Annotated[Command, Field(max_length=MAX_ENTRIES)] | None = Field(
+    command: Annotated[CommandField, Field(max_length=MAX_TRAINJOB_ENTRIES)] | None = Field(
         None,
         description="What each of them runs, once; omitted: the job's command.",
         examples=[["python", "serve.py"]],
@@ -267,16 +267,16 @@ class Role(Strict):
     memory: Memory | None = Field(
         None, description="Memory of each pod; omitted: that of a worker.", examples=["32Gi"]
     )
-    env: dict[EnvName, EnvValue] = Field(
+    env: dict[EnvName, EnvValueField] = Field(
         {},
-        max_length=MAX_ENTRIES,
+        max_length=MAX_TRAINJOB_ENTRIES,
         description="Environment variables beside those of the job.",
         examples=[{"LEVEL": "info"}],
     )
 
 
 # What a step fetches: a repository of Hugging Face, or a bucket by the name of a connection.
-FETCH_SOURCE = (
+FETCH_PATTERN = (
     r"^(hf://(datasets/)?[A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*(@[A-Za-z0-9][-A-Za-z0-9_./]*)?"
     r"|[a-z0-9]([-a-z0-9]*[a-z0-9])?(/[!-~]+)?)$"
 )
@@ -288,7 +288,7 @@ class Step(Strict):
     name: RoleName | None = Field(
         None, description="Its name in the run; omitted: step-1, step-2 and so on.", examples=["tokenize"]
     )
-    fetch: Annotated[str, Field(pattern=FETCH_SOURCE, max_length=512)] | None = Field(
+    fetch: Annotated[str, Field(pattern=FETCH_PATTERN, max_length=512)] | None = Field(
         None,
         description="What to fetch instead of a command: hf://OWNER/MODEL or hf://datasets/OWNER/NAME, with @REVISION, or an S3 connection of the team, with a path in it. What is there already is not fetched again.",
         examples=["hf://example/llama-1b@8f5d2b1", "lidar/2026"],
@@ -303,7 +303,7 @@ class Step(Strict):
         description="SECRET/KEY of a token of Hugging Face, which this step alone gets.",
         examples=["huggingface/token"],
     )
-    command: Annotated[Command, Field(max_length=MAX_ENTRIES)] | None = Field(
+    command: Annotated[CommandField, Field(max_length=MAX_TRAINJOB_ENTRIES)] | None = Field(
         None, description="What it runs, once.", examples=[["python", "tokenize.py"]]
     )
     image: Name | None = Field(
@@ -320,9 +320,9 @@ class Step(Strict):
     memory: Memory | None = Field(
         None, description="Memory; omitted: that of a worker, and 8Gi for fetch.", examples=["32Gi"]
     )
-    env: dict[EnvName, EnvValue] = Field(
+    env: dict[EnvName, EnvValueField] = Field(
         {},
-        max_length=MAX_ENTRIES,
+        max_length=MAX_TRAINJOB_ENTRIES,
         description="Environment variables beside those of the job.",
         examples=[{"HF_HUB_ENABLE_HF_TRANSFER": "1"}],
     )
@@ -333,23 +333,27 @@ class Step(Strict):
     )
 
 
-def _doable(step: Step) -> Step:
+def _validate_step_fields(step: Step) -> Step:
     given = (step.fetch is not None) + (step.command is not None)
     if given != 1:
         message = "a step has fetch or command" + (", not both" if given else "")
-        raise helpful("step", message, "Write for example {command: [python, tokenize.py]}.")
+        raise build_helpful_error("step", message, "Write for example {command: [python, tokenize.py]}.")
     if step.fetch is not None and step.to is None:
-        raise helpful("step", "fetch needs a folder", "Write to: /models/llama-1b, in a claim of data.")
+        raise build_helpful_error(
+            "step", "fetch needs a folder", "Write to: /models/llama-1b, in a claim of data."
+        )
     lone = next((one for one in ("to", "secret") if getattr(step, one) is not None), "")
     if step.fetch is None and lone:
-        raise helpful("step", f"'{lone}' belongs to fetch", "Remove it, or write fetch instead of command.")
+        raise build_helpful_error(
+            "step", f"'{lone}' belongs to fetch", "Remove it, or write fetch instead of command."
+        )
     if step.secret is not None and not str(step.fetch).startswith("hf://"):
         message = "team.yaml has the keys of a connection"
-        raise helpful("step", message, "Remove secret: connections.NAME.secret is used.")
+        raise build_helpful_error("step", message, "Remove secret: connections.NAME.secret is used.")
     return step
 
 
-StepValue = Annotated[Step, AfterValidator(_doable)]
+StepValue = Annotated[Step, AfterValidator(_validate_step_fields)]
 
 
 class Placement(Strict):
@@ -381,18 +385,18 @@ class Placement(Strict):
     )
 
 
-def _cron(text: str) -> str:
+def _validate_cron_expression(text: str) -> str:
     """Check an expression as the CronJob controller reads it. The parser is only imported if there is one."""
     from gangplan.model.cron import CronError, parse_cron
 
     try:
         parse_cron(text)
     except CronError as wrong:
-        raise helpful("cron", str(wrong), wrong.help) from None
+        raise build_helpful_error("cron", str(wrong), wrong.help) from None
     return text
 
 
-CronText = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_cron)]
+CronText = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_validate_cron_expression)]
 ZoneName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
@@ -489,8 +493,8 @@ class TrainingJob(Strict):
         description="Image by its name in images/catalog.yaml; omitted: the team's default.",
         examples=["deepspeed"],
     )
-    command: Command = Field(
-        max_length=MAX_ENTRIES,
+    command: CommandField = Field(
+        max_length=MAX_TRAINJOB_ENTRIES,
         description="The training program and its arguments, as a list or one line. A plain command runs once per rank; a launcher that the image has (mpirun, horovodrun and deepspeed with MPI, torchrun with torch) is kept, also in a shell's script, and others are refused (docs/job-commands.md). {ranks}, {workers} and {slots} are filled in.",
         examples=[["python", "train.py", "--fp16"]],
     )
@@ -574,9 +578,9 @@ class TrainingJob(Strict):
         description="Volumes of the cluster, by name, of which every pod that runs ranks gets one of its own that ends with it: the folder where it is mounted, or path, size and attributes.",
         examples=[{"vault": "/mnt/secrets", "work": {"path": "/work", "size": "500Gi"}}],
     )
-    env: dict[EnvName, EnvValue] = Field(
+    env: dict[EnvName, EnvValueField] = Field(
         {},
-        max_length=MAX_ENTRIES,
+        max_length=MAX_TRAINJOB_ENTRIES,
         description="Environment variables of every rank; numbers keep the text you wrote. Instead of a text: {field: spec.nodeName}, {resource: limits.memory} or {configMap: NAME/KEY}; fields and amounts are those of the rank's own pod.",
         examples=[{"NCCL_DEBUG": "INFO", "NODE": {"field": "spec.nodeName"}}],
     )

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gangplan.spec.base import ApiVersion, Name, Strict
 from gangplan.spec.job import TEMPLATE_NAME
-from gangplan.spec.sweep import MOST_PARAMETERS, Number, ParameterName, Value
+from gangplan.spec.sweep import MAX_PARAMETERS, ParameterName, SweepNumber, SweepValue
 
 # A few results are better than linear, thanks to caches or to batches that grow.
 EFFICIENCY = r"^(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?)(-(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?))?$"
@@ -22,10 +22,10 @@ class TemplateParameter(Strict):
     description: str | None = Field(
         None, max_length=1024, description="What it is for.", examples=["Workers of 8 GPUs"]
     )
-    default: Value | None = Field(None, description="Its value where a spec gives none.", examples=[4])
-    min: Number | None = Field(None, description="Smallest number.", examples=[2])
-    max: Number | None = Field(None, description="Largest number.", examples=[100])
-    enum: Annotated[tuple[Value, ...], Field(max_length=1000)] = Field(
+    default: SweepValue | None = Field(None, description="Its value where a spec gives none.", examples=[4])
+    min: SweepNumber | None = Field(None, description="Smallest number.", examples=[2])
+    max: SweepNumber | None = Field(None, description="Largest number.", examples=[100])
+    enum: Annotated[tuple[SweepValue, ...], Field(max_length=1000)] = Field(
         (), description="All values that it takes.", examples=[[2, 8, 16, 32]]
     )
 
@@ -69,7 +69,7 @@ class JobTemplate(Strict):
         description="Template that this one adds to: mappings are joined, everything else replaces; its parameters are this one's, too.",
         examples=["horovod@1"],
     )
-    parameters: Annotated[dict[ParameterName, TemplateParameter], Field(max_length=MOST_PARAMETERS)] = Field(
+    parameters: Annotated[dict[ParameterName, TemplateParameter], Field(max_length=MAX_PARAMETERS)] = Field(
         {},
         description="Parameter: its type, default and bounds.",
         examples=[{"size": {"type": "integer", "default": 4, "min": 2, "max": 100}}],

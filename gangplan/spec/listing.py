@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from gangplan.findings import Finding, Location
 from gangplan.objects import is_one_line
 from gangplan.rules.core import SPEC_FILE_NAME, SPEC_TEAM
-from gangplan.source import MOST_BYTES
-from gangplan.source.plain import Plain
-from gangplan.spec.near import closest
+from gangplan.source import MAX_DOCUMENT_BYTES
+from gangplan.source.plain import PlainFolders
+from gangplan.spec.near import find_closest
 
 _LOOKED_AT = 65_536  # bytes of a hidden file that are read
 # How a file in a team's folder of templates declares its kind.
@@ -21,7 +21,7 @@ _KIND = re.compile(rb"^kind:[ \t]*[\"']?JobTemplate\b", re.MULTILINE)
 FILES_FOLDER = "files"
 
 
-def folders(parent: Path) -> list[str]:
+def list_visible_folders(parent: Path) -> list[str]:
     """Return the names of the folders in a folder, without hidden ones."""
     with os.scandir(parent) as entries:
         return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
@@ -32,7 +32,7 @@ def list_specs(
     specs: str,
     teams: list[str],
     findings: list[Finding],
-    plain: Plain = {},  # noqa: B006
+    plain: PlainFolders = {},  # noqa: B006
 ) -> list[tuple[str, str]]:
     """Return every `specs`/<team>/**/*.yaml except team.yaml with its team, sorted by path.
 
@@ -44,20 +44,20 @@ def list_specs(
     for name in sorted(os.listdir(root / specs)):
         if _is_yaml(name) and not (root / specs / name).is_dir():
             message = "the file is not in a team's folder and would be ignored"
-            there = ", ".join(folders(root / specs)[:4])
+            there = ", ".join(list_visible_folders(root / specs)[:4])
             help = f"Move it to specs/<team>/{f' (there are {there})' if there else ''}."
             findings.append(Finding(SPEC_TEAM, Location(f"{specs}/{name}"), message, help))
     return sorted(files)
 
 
-def may_be_sweeps(
+def find_possible_sweeps(
     root: Path, files: list[tuple[str, str]], without: Collection[str] = ()
 ) -> list[tuple[str, str]]:
     """Return the spec files (path, team) that contain the word Sweep, so that only these are parsed."""
-    return [one for one, data in bytes_of(root, files, without) if b"Sweep" in data]
+    return [one for one, data in read_spec_bytes(root, files, without) if b"Sweep" in data]
 
 
-def bytes_of(
+def read_spec_bytes(
     root: Path, files: list[tuple[str, str]], without: Collection[str] = ()
 ) -> Iterator[tuple[tuple[str, str], bytes]]:
     """Yield spec files (path, team) with their bytes. With thousands of files, each microsecond counts."""
@@ -69,7 +69,7 @@ def bytes_of(
         try:
             handle = os.open(top + file, flags)
             try:
-                data = os.read(handle, MOST_BYTES)
+                data = os.read(handle, MAX_DOCUMENT_BYTES)
             finally:
                 os.close(handle)
         except OSError:
@@ -82,11 +82,11 @@ def is_template(file: str, data: bytes) -> bool:
     return PurePosixPath(file).parts[2] == "templates" and bool(_KIND.search(data))
 
 
-def which_team(root: Path, folder: str) -> str:
+def suggest_team(root: Path, folder: str) -> str:
     """Return the help for a folder without team.yaml: it is misspelt, or the team is new."""
     specs = root / "specs"
-    teams = [name for name in folders(specs) if (specs / name / "team.yaml").is_file()]
-    if near := closest(folder, teams):
+    teams = [name for name in list_visible_folders(specs) if (specs / name / "team.yaml").is_file()]
+    if near := find_closest(folder, teams):
         return f"Did you mean specs/{near}/? Move the files there, or add a team.yaml for a new team."
     return "Add one; gangplan explain Team lists its fields."
 
@@ -109,18 +109,18 @@ def _list_folder(
     team: str,
     files: list[tuple[str, str]],
     findings: list[Finding],
-    plain: Plain,
+    plain: PlainFolders,
 ) -> None:
     is_top = folder.count("/") == 1
-    for name, is_dir in _names_in(root, folder, plain):
+    for name, is_dir in _list_folder_entries(root, folder, plain):
         file = f"{folder}/{name}"
         if name.endswith(".yaml") and name[0] != "." and not is_dir and name.isascii() and name.isprintable():
             if not (is_top and name == "team.yaml"):
                 files.append((file, team))
         elif name.startswith("."):
-            findings += _hidden(root, folder, name)
+            findings += _check_hidden_spec(root, folder, name)
         elif is_dir and name == FILES_FOLDER:
-            findings += _misplaced(root, file)
+            findings += _check_misplaced_specs(root, file)
         elif is_dir and not name.endswith(".yaml"):
             _list_folder(root, file, team, files, findings, plain)
         elif _is_yaml(name) and not is_one_line(file):
@@ -134,7 +134,7 @@ def _list_folder(
             files.append((file, team))
 
 
-def _names_in(root: Path, folder: str, plain: Plain) -> Iterator[tuple[str, bool]]:
+def _list_folder_entries(root: Path, folder: str, plain: PlainFolders) -> Iterator[tuple[str, bool]]:
     """Yield the names in a folder, and whether each is a folder."""
     if folder in plain:
         files, inside = plain[folder]
@@ -145,7 +145,7 @@ def _names_in(root: Path, folder: str, plain: Plain) -> Iterator[tuple[str, bool
         yield from ((entry.name, entry.is_dir()) for entry in entries)
 
 
-def _hidden(root: Path, folder: str, name: str) -> list[Finding]:
+def _check_hidden_spec(root: Path, folder: str, name: str) -> list[Finding]:
     """Report a hidden file in a format of gangplan as an error, because its author would wait for a run that
     never starts.
 
@@ -169,7 +169,7 @@ def _is_ours(file: Path) -> bool:
         return b"gangplan.dev/" in stream.read(_LOOKED_AT)
 
 
-def _misplaced(root: Path, folder: str) -> list[Finding]:
+def _check_misplaced_specs(root: Path, folder: str) -> list[Finding]:
     """Report specs in a folder of files that specs mount."""
     found = []
     for parent, names, files in os.walk(root / folder):

@@ -10,25 +10,37 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gangplan.findings import UNKNOWN_FIELD, Clue, Finding, Fix
+from gangplan.findings import UNKNOWN_FIELD, Clue, FieldPath, Finding, Fix
 from gangplan.rules.commands import COMMAND_SHELL
 from gangplan.rules.core import SPEC_MISSING_FIELD, SPEC_TYPE, SPEC_VALUE
-from gangplan.source import Document, Path
+from gangplan.source import Document
 from gangplan.spec.base import ENV_NAME, Hints
-from gangplan.spec.blocks import TEXT_PARENTS, fields_at, fits, model_at, paths_in, wrong
-from gangplan.spec.flow import flow
-from gangplan.spec.nodes import ONE, SEVERAL
-from gangplan.spec.phrases import as_name, dotted, kind_of, plain
-from gangplan.spec.repair import repair
-from gangplan.spec.words import DNS_LABEL, FORMS
+from gangplan.spec.blocks import (
+    TEXT_PARENTS,
+    find_model_at,
+    is_suitable_value,
+    list_fields_at,
+    list_paths_in,
+    list_value_errors,
+)
+from gangplan.spec.flow import format_flow_style
+from gangplan.spec.nodes import SEVERAL_FORM_TAG, SINGLE_FORM_TAG
+from gangplan.spec.phrases import (
+    convert_to_name,
+    describe_value_kind,
+    explain_pydantic_error,
+    format_dotted_path,
+)
+from gangplan.spec.repair import find_repair
+from gangplan.spec.words import DNS_LABEL, PATTERN_DESCRIPTIONS
 
-M = TypeVar("M", bound=BaseModel)
+ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
-def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
+def parse_document(model: type[ModelType], document: Document) -> tuple[ModelType | None, list[Finding]]:
     """Return the typed value of `document`, or every finding about it. Never raises on bad input."""
     if not isinstance(document.value, dict):
-        what = kind_of(document.value)
+        what = describe_value_kind(document.value)
         return None, [
             Finding(
                 SPEC_TYPE,
@@ -38,41 +50,48 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
             )
         ]
     try:
-        return model.model_validate(_as_written(document.value, document, ())), []
+        return model.model_validate(_convert_to_strict_values(document.value, document, ())), []
     except ValidationError as raised:
         found = [
-            replace(_finding(model, document, item), fix=_repair(model, document, item))
-            for item in _causes(raised)
+            replace(
+                _convert_error_to_finding(model, document, item),
+                fix=_find_pydantic_error_fix(model, document, item),
+            )
+            for item in _select_pydantic_root_errors(raised)
         ]
-        return None, _without_followers(found)
+        return None, _drop_renamed_missing_fields(found)
 
 
-def _without_followers(found: list[Finding]) -> list[Finding]:
+def _drop_renamed_missing_fields(found: list[Finding]) -> list[Finding]:
     """Return the findings without those on a missing field that is present under another name."""
     named = {name for one in found for name in one.clue.follows}
-    return [one for one in found if one.rule != SPEC_MISSING_FIELD or dotted(one.clue.path) not in named]
+    return [
+        one
+        for one in found
+        if one.rule != SPEC_MISSING_FIELD or format_dotted_path(one.clue.path) not in named
+    ]
 
 
-def _repair(model: type[BaseModel], document: Document, item: Any) -> Fix | None:
-    path = _path(document, item["loc"])
-    block = model_at(model, path[:-1])
-    return repair(
+def _find_pydantic_error_fix(model: type[BaseModel], document: Document, item: Any) -> Fix | None:
+    path = _convert_location_to_path(document, item["loc"])
+    block = find_model_at(model, path[:-1])
+    return find_repair(
         document,
         path,
         item,
-        fields_at(model, path[:-1]),
-        partial(fits, block),
+        list_fields_at(model, path[:-1]),
+        partial(is_suitable_value, block),
     )
 
 
-def _at(document: Document, path: Path) -> Any:
+def _find_value_at_path(document: Document, path: FieldPath) -> Any:
     value: Any = document.value
     for step in path:
         value = value[step]
     return value
 
 
-def _causes(raised: ValidationError) -> list[Any]:
+def _select_pydantic_root_errors(raised: ValidationError) -> list[Any]:
     """Return pydantic's errors without those that only follow from another.
 
     A file of another kind has other fields, and a list with a wrong entry is also reported as too short.
@@ -96,18 +115,20 @@ def _causes(raised: ValidationError) -> list[Any]:
     ]
 
 
-def _as_written(value: Any, document: Document, path: Path) -> Any:
+def _convert_to_strict_values(value: Any, document: Document, path: FieldPath) -> Any:
     """Return lists as tuples (the models are strict), and numbers as texts where a text is needed."""
     if isinstance(value, dict):
-        return {key: _as_written(item, document, (*path, key)) for key, item in value.items()}
+        return {key: _convert_to_strict_values(item, document, (*path, key)) for key, item in value.items()}
     if isinstance(value, list):
-        return tuple(_as_written(item, document, (*path, index)) for index, item in enumerate(value))
+        return tuple(
+            _convert_to_strict_values(item, document, (*path, index)) for index, item in enumerate(value)
+        )
     if isinstance(value, (int, float)) and (path[:-1] in TEXT_PARENTS or _is_text_inside(path)):
         return document.text(path)
     return value
 
 
-def _is_text_inside(path: Path) -> bool:
+def _is_text_inside(path: FieldPath) -> bool:
     """Return whether it is a variable or an argument in a fabric or a container: `fabrics.NAME.env.X`,
     `setup.0.env.X`."""
     return (
@@ -117,58 +138,66 @@ def _is_text_inside(path: Path) -> bool:
     )
 
 
-def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
+def _convert_error_to_finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     """Return one pydantic error as a finding."""
-    kind, path = item["type"], _path(document, item["loc"])
+    kind, path = item["type"], _convert_location_to_path(document, item["loc"])
     context = item.get("ctx", {})
     if item["loc"] and item["loc"][-1] == "[key]":
-        message, help = _bad_key(path, item, _at(document, path))
+        message, help = _explain_bad_map_key(path, item, _find_value_at_path(document, path))
         return Finding(SPEC_VALUE, document.where(path, key=True), message, help)
     if kind == UNKNOWN_FIELD:
-        return _unknown(model, document, path)
+        return _report_unknown_field(model, document, path)
     clue = Clue(path, kind, item["input"])
     if kind == "missing":
-        message, help = f"'{dotted(path)}' is missing", _example(model, path)
+        message, help = f"'{format_dotted_path(path)}' is missing", _format_field_example(model, path)
         return Finding(SPEC_MISSING_FIELD, document.where(path[:-1]), message, help, clue=clue)
     if "hints" in context:
         hints: Hints = context["hints"]
         where = document.where(path if hints.word is None else (*path, hints.word))
-        message = context["message"] if hints.is_whole else f"{dotted(path)}: {context['message']}"
+        message = (
+            context["message"] if hints.is_whole else f"{format_dotted_path(path)}: {context['message']}"
+        )
         rule = COMMAND_SHELL if kind == "shell" else SPEC_VALUE
         return Finding(rule, where, message, context["help"], clue=clue)
     if kind == "literal_error":
-        return _choice(model, document, path, item)
-    message, help = plain(kind, context, item["input"], path, document.text(path))
+        return _report_disallowed_value(model, document, path, item)
+    message, help = explain_pydantic_error(kind, context, item["input"], path, document.text(path))
     if path == ("run",) and isinstance(item["input"], str):
         clue = clue._replace(follows=("command",))  # GitHub Actions calls the command so
     rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
-    from gangplan.spec.shapes import wrong_shape  # rarely needed: few files are wrong
+    from gangplan.spec.shapes import describe_wrong_shape  # rarely needed: few files are wrong
 
-    shaped = wrong_shape(path, kind, item["input"], document.text(path)) or _shares(document, path)
-    help = help or shaped or _example(model, path)
+    shaped = describe_wrong_shape(path, kind, item["input"], document.text(path)) or _suggest_pool_shares(
+        document, path
+    )
+    help = help or shaped or _format_field_example(model, path)
     return Finding(rule, document.where(path), message, help, clue=clue)
 
 
 _SHARES = ("quota", "borrow", "lend")
 
 
-def _shares(document: Document, path: Path) -> str:
+def _suggest_pool_shares(document: Document, path: FieldPath) -> str:
     """Return the help for a number in place of shares of pools; it names pools of the cluster that have such
     a resource."""
     field = next((one for one in path[-2:] if one in _SHARES), "")
     pools = document.value.get("nodePools") if isinstance(document.value, dict) else None
-    if not field or not isinstance(pools, dict) or not isinstance(_at(document, path), (int, str)):
+    if (
+        not field
+        or not isinstance(pools, dict)
+        or not isinstance(_find_value_at_path(document, path), (int, str))
+    ):
         return ""
     what = path[-1] if path[-1] in ("cpu", "memory") else "gpus"
     fitting = [
         name for name, pool in pools.items() if what != "gpus" or (isinstance(pool, dict) and "gpu" in pool)
     ]
     fitting = [path[-1]] if path[-1] in fitting else fitting[:1]
-    shares = {name: {what: _at(document, path)} for name in fitting}
-    return f"Write {field}: {flow(shares)}." if shares else ""
+    shares = {name: {what: _find_value_at_path(document, path)} for name in fitting}
+    return f"Write {field}: {format_flow_style(shares)}." if shares else ""
 
 
-def _path(document: Document, loc: tuple[Any, ...]) -> Path:
+def _convert_location_to_path(document: Document, loc: tuple[Any, ...]) -> FieldPath:
     """Return pydantic's location as a path into the document (its union and key marks removed)."""
     path: list[str | int] = []
     value = document.value
@@ -180,7 +209,9 @@ def _path(document: Document, loc: tuple[Any, ...]) -> Path:
         ):
             path.append(step)
             value = value[step]
-        elif step in ("[key]", ONE, SEVERAL) or (step is not loc[-1] and not isinstance(value, dict)):
+        elif step in ("[key]", SINGLE_FORM_TAG, SEVERAL_FORM_TAG) or (
+            step is not loc[-1] and not isinstance(value, dict)
+        ):
             continue
         else:
             path.append(step)
@@ -188,42 +219,46 @@ def _path(document: Document, loc: tuple[Any, ...]) -> Path:
     return tuple(path)
 
 
-def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
+def _report_unknown_field(model: type[BaseModel], document: Document, path: FieldPath) -> Finding:
     """Return the finding for an unknown field, with the field that was probably meant."""
-    block = model_at(model, path[:-1])
+    block = find_model_at(model, path[:-1])
     fields = {field.alias or name: field for name, field in block.model_fields.items()} if block else {}
-    from gangplan.spec.guess import unknown_field  # rarely needed: few files are wrong
+    from gangplan.spec.guess import explain_unknown_field  # rarely needed: few files are wrong
 
     value: Any = document.value
     for step in path[:-1]:
         value = value[step]
-    problem = unknown_field(model.__name__, path, fields, paths_in(block), value, partial(wrong, block))
+    problem = explain_unknown_field(
+        model.__name__, path, fields, list_paths_in(block), value, partial(list_value_errors, block)
+    )
     if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.clue.known:
-        from gangplan.spec.sweep_words import parameters_help  # rarely needed: few specs are sweeps
+        from gangplan.spec.sweep_words import suggest_parameters_block  # rarely needed: few specs are sweeps
 
-        problem = replace(problem, help=parameters_help(document))
-    if len(path) > 1 and not problem.clue.meant and _belongs_above(model, path, value):
-        help = f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
+        problem = replace(problem, help=suggest_parameters_block(document))
+    if len(path) > 1 and not problem.clue.meant and _fits_at_top_level(model, path, value):
+        help = f"Move {path[-1]}: out of {format_dotted_path(path[:-1])}, to the top level of the file."
         problem = replace(problem, help=help)
     return problem.found(document.where(path, key=True))
 
 
-def _belongs_above(model: type[BaseModel], path: Path, block: Any) -> bool:
+def _fits_at_top_level(model: type[BaseModel], path: FieldPath, block: Any) -> bool:
     """Return whether a field that is nested too deeply belongs to the top level, and could have its value
     there."""
     name, given = str(path[-1]), block.get(path[-1]) if isinstance(block, dict) else None
-    return name in fields_at(model, ()) and not wrong(model, name, given)
+    return name in list_fields_at(model, ()) and not list_value_errors(model, name, given)
 
 
-def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:
+def _report_disallowed_value(
+    model: type[BaseModel], document: Document, path: FieldPath, item: Any
+) -> Finding:
     """Return the finding for a value outside a fixed set, with the member that was probably meant."""
     allowed = re.findall(r"'([^']*)'", str(item["ctx"]["expected"]))
-    from gangplan.spec.guess import wrong_word
+    from gangplan.spec.guess import explain_wrong_word
 
-    return wrong_word(model.__name__, path, allowed, item["input"]).found(document.where(path))
+    return explain_wrong_word(model.__name__, path, allowed, item["input"]).found(document.where(path))
 
 
-def _bad_claim(key: str, message: str, given: Any) -> tuple[str, str]:
+def _explain_bad_data_key(key: str, message: str, given: Any) -> tuple[str, str]:
     """Return message and help for a key of data that is not a name: a folder, swapped with the claim; a
     bucket's address; another spelling."""
     if key.startswith("/") and isinstance(given, str) and re.fullmatch(DNS_LABEL, given):
@@ -234,7 +269,7 @@ def _bad_claim(key: str, message: str, given: Any) -> tuple[str, str]:
     if "://" in key:
         help = "Write the name of a connection to it: gangplan list connections has those of the team, team.yaml declares them."
         return f"'{key}' is an address; data names claims and connections of the team", help
-    name = as_name(DNS_LABEL, key)
+    name = convert_to_name(DNS_LABEL, key)
     return (
         message,
         f"Write {name}:."
@@ -243,14 +278,14 @@ def _bad_claim(key: str, message: str, given: Any) -> tuple[str, str]:
     )
 
 
-def _bad_key(path: Path, item: Any, given: Any) -> tuple[str, str]:
+def _explain_bad_map_key(path: FieldPath, item: Any, given: Any) -> tuple[str, str]:
     """Return message and help for a key of a map that cannot be a name there, with a similar name."""
     key, context = str(path[-1]) if path else "", item.get("ctx", {})
-    form = FORMS.get(context.get("pattern", ""), "")
+    form = PATTERN_DESCRIPTIONS.get(context.get("pattern", ""), "")
     like = re.sub(r"[^A-Za-z0-9_]", "_", key) if context.get("pattern") == ENV_NAME else ""
-    message = f"'{key}' cannot be a name in {dotted(path[:-1])}{f' ({form})' if form else ''}"
+    message = f"'{key}' cannot be a name in {format_dotted_path(path[:-1])}{f' ({form})' if form else ''}"
     if path[:1] == ("data",) and key:
-        return _bad_claim(key, message, given)
+        return _explain_bad_data_key(key, message, given)
     if path[:1] == ("files",) and "/" in key and not key.startswith(("/", "../")) and key[-1:] != "/":
         return message, f"Write ./{key.removeprefix('./')}: for a file beside the spec."
     if path[:1] == ("files",) and "/" in key:
@@ -258,14 +293,16 @@ def _bad_key(path: Path, item: Any, given: Any) -> tuple[str, str]:
     return message, f"Write {like}:." if like and not like[0].isdigit() else "Rename it."
 
 
-def _example(model: type[BaseModel], path: Path) -> str:
+def _format_field_example(model: type[BaseModel], path: FieldPath) -> str:
     """Return a help line from the field's own documented example."""
     if not path:
         return ""
-    parent = model_at(model, path[:-1])
+    parent = find_model_at(model, path[:-1])
     if parent is None:
-        return _example(model, path[:-1])  # an entry of a map or a list: use the whole field's example
+        return _format_field_example(
+            model, path[:-1]
+        )  # an entry of a map or a list: use the whole field's example
     for name, field in parent.model_fields.items():
         if (field.alias or name) == path[-1] and field.examples:
-            return f"For example {path[-1]}: {flow(field.examples[0])}."
+            return f"For example {path[-1]}: {format_flow_style(field.examples[0])}."
     return ""

@@ -19,27 +19,27 @@ _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
 _BLANKS = "\u00a0\u2007\u202f\u3000"
 
 
-def in_latin(word: str) -> str:
+def convert_to_latin(word: str) -> str:
     """Return the word with lookalike letters replaced by Latin ones."""
     if word.isascii():
         return word
     return unicodedata.normalize("NFKC", word).translate(_LOOKALIKES)
 
 
-def without_accents(word: str) -> str:
+def strip_accents(word: str) -> str:
     """Return the word in lower case, with accented letters and ligatures as ASCII if possible (`größe`:
     `grosse`)."""
     parts = unicodedata.normalize("NFKD", word.casefold())
     return "".join(sign for sign in parts if not unicodedata.combining(sign))
 
 
-def typeset(word: str) -> str:
+def describe_typesetting(word: str) -> str:
     """Return how a word processor changed a word, in words; empty for a word that may be intended.
 
     Quotes count at the ends of a word, or after a `=`; a dash where an option begins; a special blank if it
     joins an option or a script to another word.
     """
-    if word.isascii() or not as_typed(word):
+    if word.isascii() or not restore_typed_word(word):
         return ""
     if any(sign in word for sign in _BLANKS):
         parts = word.split()
@@ -53,7 +53,7 @@ def typeset(word: str) -> str:
     return ""
 
 
-def as_typed(word: str) -> str:
+def restore_typed_word(word: str) -> str:
     """Return the word as it was before a word processor changed it: without quotes around it, and with `--`
     for a dash."""
     word = word.translate({ord(sign): " " for sign in _BLANKS}).strip()
@@ -64,8 +64,10 @@ def as_typed(word: str) -> str:
     return head.strip(_QUOTES) + sign + value.strip(_QUOTES)
 
 
-def as_typed_line(line: str) -> str:
+def restore_typed_line(line: str) -> str:
     """Return a whole line as it was typed, with straight quotes."""
     straight = {ord(sign): "'" if sign in "\u2018\u2019\u201a" else '"' for sign in _QUOTES}
-    words = [as_typed(word) if word[:1] and word[0] in _DASHES else word for word in line.split(" ")]
+    words = [
+        restore_typed_word(word) if word[:1] and word[0] in _DASHES else word for word in line.split(" ")
+    ]
     return " ".join(words).translate(straight)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gangplan.records import dataclass
-from gangplan.source import load
+from gangplan.source import load_document
 
 _FILE = Path(__file__).with_name("machines.yaml")
 
@@ -25,9 +25,9 @@ class Machine:
     model: str = ""
 
 
-def _machines() -> Iterator[tuple[str, Machine]]:
+def _load_machine_types() -> Iterator[tuple[str, Machine]]:
     """Yield all machines by their names in lower case; SageMaker's have `ml.` before EC2's."""
-    document, findings = load(_FILE.read_bytes(), _FILE.name)
+    document, findings = load_document(_FILE.read_bytes(), _FILE.name)
     if document is None:
         raise ValueError(findings[0].message)
     for cloud, group in document.value.items():
@@ -38,7 +38,7 @@ def _machines() -> Iterator[tuple[str, Machine]]:
                 yield f"ml.{name}", machine
 
 
-INSTANCES: dict[str, Machine] = dict(_machines())
+INSTANCES: dict[str, Machine] = dict(_load_machine_types())
 
 # A part of a GPU's name in lower case, and the model as clusters usually name it; longer parts come first.
 GPU_MODELS = {

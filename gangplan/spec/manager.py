@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gangplan.model.manager import UNCONFIGURED, ManagerSettings, Transformation
+from gangplan.model.manager import UNCONFIGURED_MANAGER, ManagerSettings, Transformation
 from gangplan.spec.cluster import Cluster
 
 
-def settings_of(cluster: Cluster) -> ManagerSettings:
-    """Return the settings of the manager; `UNCONFIGURED` if the file states none that matter."""
+def manager_settings_of(cluster: Cluster) -> ManagerSettings:
+    """Return the settings of the manager; `UNCONFIGURED_MANAGER` if the file states none that matter."""
     external = frozenset(name for name, check in cluster.admission_checks.items() if check.external)
     is_concurrent = any(team.concurrent_admission for team in cluster.teams.values())
     resources = cluster.kueue.resources
     if not external and not is_concurrent and resources is None:
-        return UNCONFIGURED
+        return UNCONFIGURED_MANAGER
     if resources is None:
         return ManagerSettings(external, is_concurrent)
     transformations = tuple(

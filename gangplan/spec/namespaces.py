@@ -11,7 +11,7 @@ from gangplan.spec.team import Team
 # and OpenShift AI, Kubeflow, Kueue, JobSet, GitOps engines, secret stores, meshes, operators, policy engines,
 # network plugins, storage, monitoring, and what managed clusters add. A team in one of them would get the
 # pods, and with them the secrets and service accounts, of what runs the cluster.
-RESERVED = re.compile(
+RESERVED_NAMESPACES = re.compile(
     r"default|(kube|openshift|redhat|rhods|opendatahub|kubeflow|istio|calico|cattle|knative|gke|gmp)(-.*)?"
     r"|(kueue|trainer|jobset|mpi-operator|volcano|gatekeeper|flux|metallb|longhorn|crossplane|keda|linkerd)-system"
     r"|(argo|argocd|argo-.*|vault|cert-manager|external-secrets|sealed-secrets|kyverno|keda|velero|linkerd|cilium)"
@@ -22,7 +22,7 @@ RESERVED = re.compile(
 )
 
 
-def own_names(name: str) -> tuple[str, str]:
+def list_own_namespaces(name: str) -> tuple[str, str]:
     """Return the names that a team may choose if the cluster assigns no namespace: its own name, or
     team-<name>."""
     return name, f"team-{name}"
@@ -39,4 +39,4 @@ def namespace_of(cluster: Cluster, name: str, team: Team) -> str:
     if queue is not None and queue.namespace is not None:
         return queue.namespace
     chosen = team.namespace
-    return chosen if chosen in own_names(name) else name
+    return chosen if chosen in list_own_namespaces(name) else name

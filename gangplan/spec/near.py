@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 _OTHERS = ({"cpu", "gpu"}, {"cpus", "gpus"})
 
 
-def closest(word: str, known: Iterable[str]) -> str:
+def find_closest(word: str, known: Iterable[str]) -> str:
     """Return the known word that is close enough to be meant; empty if there is none.
 
     A word may have one slip in three or four letters, two in five to eight, three beyond. Otherwise it is the
@@ -24,7 +24,9 @@ def closest(word: str, known: Iterable[str]) -> str:
         return ""
     allowed = 0 if len(small) <= 2 else 1 if len(small) <= 4 else 2 if len(small) <= 8 else 3
     names = [
-        name for name in names if {small, name.lower()} not in _OTHERS and not _are_chips(small, name.lower())
+        name
+        for name in names
+        if {small, name.lower()} not in _OTHERS and not _are_different_gpu_models(small, name.lower())
     ]
     ranked = sorted((distance(small, name.lower(), allowed), name) for name in names)
     if ranked and ranked[0][0] <= min(allowed, max(len(ranked[0][1]) // 2, 1)):
@@ -54,7 +56,7 @@ def distance(one: str, other: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
-def _are_chips(one: str, other: str) -> bool:
+def _are_different_gpu_models(one: str, other: str) -> bool:
     """Return whether two words are different GPU models, such as a100 and h100, which are not confused by a
     slip."""
     chips = [_CHIP.match(word) for word in (one, other)]
@@ -64,26 +66,28 @@ def _are_chips(one: str, other: str) -> bool:
 _CHIP = re.compile(r"([abhlptv]|gb|gh|mi)[0-9]{1,3}(?![0-9])")
 
 
-def close_to(word: str, known: Iterable[str]) -> str:
+def find_similar(word: str, known: Iterable[str]) -> str:
     """Return the known word that a help may propose: the closest or a similar one; empty if there is none."""
     names = sorted(set(known))
-    others = [name for name in names if not _are_chips(word.lower(), name.lower())]
-    close = closest(word, names) or next(iter(difflib.get_close_matches(word, others, n=1, cutoff=0.75)), "")
+    others = [name for name in names if not _are_different_gpu_models(word.lower(), name.lower())]
+    close = find_closest(word, names) or next(
+        iter(difflib.get_close_matches(word, others, n=1, cutoff=0.75)), ""
+    )
     return "" if close == word else close
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """Return a help sentence that names the closest known word, or all of a short list."""
     names = sorted(set(known))
-    if close := close_to(word, names):
+    if close := find_similar(word, names):
         return f"Did you mean '{close}'?"
-    return listed(names) if len(names) > _SHOWN else f"{listed(names)}."
+    return format_known_names(names) if len(names) > _SHOWN else f"{format_known_names(names)}."
 
 
 _SHOWN = 8
 
 
-def listed(known: Iterable[str]) -> str:
+def format_known_names(known: Iterable[str]) -> str:
     """Return the known words, at most eight of them, as a sentence without its full stop."""
     names = sorted(set(known))
     if not names:
@@ -91,7 +95,7 @@ def listed(known: Iterable[str]) -> str:
     return f"Known: {', '.join(names[:_SHOWN])}" + (", ..." if len(names) > _SHOWN else "")
 
 
-def nearest_file(written: str, files: Iterable[str]) -> str:
+def find_nearest_file(written: str, files: Iterable[str]) -> str:
     """Return the file that is meant: by its path or its name alone, with or without its ending; empty if
     there is none."""
     there = sorted(set(files))
@@ -99,7 +103,7 @@ def nearest_file(written: str, files: Iterable[str]) -> str:
     for file in there:
         by_stem.setdefault(PurePosixPath(file).stem, []).append(file)
     stem = PurePosixPath(written).name.removesuffix(".yaml").removesuffix(".yml")
-    meant = by_stem.get(stem, []) or [closest(written, there)]
+    meant = by_stem.get(stem, []) or [find_closest(written, there)]
     if not meant[0]:
-        meant = by_stem.get(closest(stem, by_stem), [])
+        meant = by_stem.get(find_closest(stem, by_stem), [])
     return meant[0] if len(meant) == 1 else ""

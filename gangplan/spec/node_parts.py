@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gangplan.spec.base import Cpu, Memory, Strict, helpful
+from gangplan.spec.base import Cpu, Memory, Strict, build_helpful_error
 
 
 class Daemons(Strict):
@@ -37,13 +37,13 @@ class Autoscale(Strict):
     @model_validator(mode="after")
     def _somebody_answers(self) -> Self:
         if self.provisioning_class and "karpenter" in self.provisioning_class:
-            raise helpful(
+            raise build_helpful_error(
                 "autoscale_karpenter",
                 "Karpenter answers no ProvisioningRequest, so no run would be admitted (kubernetes-sigs/kueue#5133)",
                 "Remove provisioningClass: Karpenter adds nodes once Kueue has admitted a run and its pods wait.",
             )
         if self.parameters and not self.provisioning_class:
-            raise helpful(
+            raise build_helpful_error(
                 "autoscale_parameters",
                 "parameters are those of a provisioning class, and none is stated",
                 "Remove parameters, or add provisioningClass.",

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from gangplan.model.quantity import Quantity
-from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Strict, helpful
+from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Strict, build_helpful_error
 from gangplan.spec.node_parts import Autoscale, Daemons, LocalDisk, Numa
 from gangplan.spec.prices import PoolPrice
 
@@ -25,7 +25,7 @@ ResourceName = Annotated[
 PageSize = Annotated[str, Field(pattern=r"^[1-9][0-9]*(Ki|Mi|Gi)$", max_length=16)]
 
 
-def by_resource(
+def key_by_resource(
     disk: Quantity | None, huge_pages: dict[str, Quantity], devices: dict[str, int]
 ) -> dict[str, Quantity]:
     """Return disk, huge pages and devices by the names of their Kubernetes resources, in that order."""
@@ -34,9 +34,9 @@ def by_resource(
     return amounts | {name: Quantity.of(count) for name, count in sorted(devices.items())}
 
 
-def field_of(resource: str) -> tuple[str, ...]:
+def find_resource_field(resource: str) -> tuple[str, ...]:
     """Return the field of such a resource, which is the same in a spec and a node pool; the inverse of
-    `by_resource`."""
+    `key_by_resource`."""
     if resource == "ephemeral-storage":
         return ("disk",)
     size = resource.removeprefix("hugepages-")
@@ -87,18 +87,18 @@ class PoolGpu(Strict):
         return self.shared or self.resource.endswith(".shared")
 
 
-def _one_or_several(value: object) -> str:
+def _detect_single_or_list_form(value: object) -> str:
     """Return which of the two forms is meant, so that an error is reported for that form only."""
-    return SEVERAL if isinstance(value, tuple) else ONE
+    return SEVERAL_FORM_TAG if isinstance(value, tuple) else SINGLE_FORM_TAG
 
 
 # Tags of the two forms; with their brackets they cannot be names of fields (gangplan.spec.load).
-ONE, SEVERAL = "(one)", "(several)"
+SINGLE_FORM_TAG, SEVERAL_FORM_TAG = "(one)", "(several)"
 NetworkName = Annotated[str, Field(min_length=1, max_length=253)]
 Networks = Annotated[
-    Annotated[NetworkName, Tag(ONE)]
-    | Annotated[tuple[NetworkName, ...], Field(min_length=1, max_length=64), Tag(SEVERAL)],
-    Discriminator(_one_or_several),
+    Annotated[NetworkName, Tag(SINGLE_FORM_TAG)]
+    | Annotated[tuple[NetworkName, ...], Field(min_length=1, max_length=64), Tag(SEVERAL_FORM_TAG)],
+    Discriminator(_detect_single_or_list_form),
 ]
 
 
@@ -149,9 +149,9 @@ class PoolRdma(Strict):
 
 
 Rails = Annotated[
-    Annotated[PoolRdma, Tag(ONE)]
-    | Annotated[tuple[PoolRdma, ...], Field(min_length=1, max_length=16), Tag(SEVERAL)],
-    Discriminator(_one_or_several),
+    Annotated[PoolRdma, Tag(SINGLE_FORM_TAG)]
+    | Annotated[tuple[PoolRdma, ...], Field(min_length=1, max_length=16), Tag(SEVERAL_FORM_TAG)],
+    Discriminator(_detect_single_or_list_form),
 ]
 
 
@@ -251,7 +251,7 @@ class NodePool(Strict):
         said = {label: self.labels[label] for label in (ARCH_LABEL, OLD_ARCH_LABEL) if label in self.labels}
         for label, value in said.items():
             if value != self.processor:
-                raise helpful(
+                raise build_helpful_error(
                     "pool_arch",
                     f"its processors are {self.processor}, and the label {label} says {value}",
                     "Correct one of them: no node is both.",
@@ -278,7 +278,7 @@ class NodePool(Strict):
     @property
     def others(self) -> dict[str, Quantity]:
         """What one node offers besides CPU, memory, GPUs and RDMA devices, by resource."""
-        return by_resource(self.disk, self.huge_pages, self.devices)
+        return key_by_resource(self.disk, self.huge_pages, self.devices)
 
     @property
     def offered(self) -> dict[str, Quantity]:

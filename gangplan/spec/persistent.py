@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gangplan.spec.base import Memory, SecretName, Strict
-from gangplan.spec.pods import Attributes, CsiDriver
+from gangplan.spec.pods import CsiDriver, VolumeAttributes
 
 # This does not include the limits of single drivers: Blob CSI refuses '#' and '/'.
 VolumeHandle = Annotated[str, Field(min_length=1, max_length=253)]
@@ -35,7 +35,7 @@ class PersistentVolume(Strict):
         description="What the driver knows it by, such as the id of a file system; omitted for buckets: a name of its own.",
         examples=["fs-0123456789abcdef0"],
     )
-    attributes: Attributes = Field(
+    attributes: VolumeAttributes = Field(
         {},
         description="Attributes that the driver gets, beside those of a bucket.",
         examples=[{"dnsname": "fs-0123456789abcdef0.fsx.eu-central-1.amazonaws.com", "mountname": "fsx"}],

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gangplan.source import Path
-from gangplan.spec.lookalikes import in_latin
-from gangplan.spec.words import DNS_LABEL, FORMS
+from gangplan.findings import FieldPath
+from gangplan.spec.lookalikes import convert_to_latin
+from gangplan.spec.words import DNS_LABEL, PATTERN_DESCRIPTIONS
 
 
-def dotted(path: Path) -> str:
+def format_dotted_path(path: FieldPath) -> str:
     """Return a path as `data.filings[0]`; the empty path is the file."""
     text = ""
     for step in path:
@@ -18,10 +18,12 @@ def dotted(path: Path) -> str:
     return text or "the file"
 
 
-def plain(kind: str, context: dict[str, Any], given: Any, path: Path, written: str | None) -> tuple[str, str]:
+def explain_pydantic_error(
+    kind: str, context: dict[str, Any], given: Any, path: FieldPath, written: str | None
+) -> tuple[str, str]:
     """Return message and help for pydantic's own error types; `written` is the value as in the file: 007, not
     7."""
-    name = dotted(path)
+    name = format_dotted_path(path)
     expected = {
         "int_type": "a whole number", "string_type": "text", "bool_type": "true or false", "dict_type": "fields (name: value)",
         "model_type": "fields (name: value)", "tuple_type": "a list", "list_type": "a list", "int_from_float": "a whole number",
@@ -32,7 +34,9 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path, written: s
             f'Quote it: "{written}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
         )
         verb = "holds" if isinstance(given, dict) else "is"
-        return f"{name} {verb} {show(given)}; expected {expected}", quote or _unquoted(kind, given, path)
+        return f"{name} {verb} {quote_value(given)}; expected {expected}", quote or _suggest_unquoted_value(
+            kind, given, path
+        )
     if kind in ("greater_than_equal", "less_than_equal"):
         is_low, limit = kind.startswith("greater"), context.get("ge", context.get("le"))
         message = f"{name} is {given}, but must be {'at least' if is_low else 'at most'} {limit}"
@@ -46,15 +50,15 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path, written: s
         return f"{name} is empty; at least {context['min_length']} is needed", ""
     if kind == "string_pattern_mismatch" and path[-1:] == ("image",) and is_reference(given):
         message = (
-            f"image is {show(given)}, which is an image reference; a spec names an entry of images/catalog.yaml,"
+            f"image is {quote_value(given)}, which is an image reference; a spec names an entry of images/catalog.yaml,"
             " so that every run has a digest and a registry that the cluster trusts"
         )
         return message, "Write the entry's name; the owner of the catalog adds what is missing."
     if kind == "string_pattern_mismatch":
-        form = FORMS.get(context["pattern"])
-        message = f"{name} is {show(given)}, which does not have the right form{f' ({form})' if form else ''}"
-        return message, _as_name(context["pattern"], given, path)
-    return f"{name}: {kind.replace('_', ' ')} ({show(given)})", ""
+        form = PATTERN_DESCRIPTIONS.get(context["pattern"])
+        message = f"{name} is {quote_value(given)}, which does not have the right form{f' ({form})' if form else ''}"
+        return message, _suggest_valid_name(context["pattern"], given, path)
+    return f"{name}: {kind.replace('_', ' ')} ({quote_value(given)})", ""
 
 
 def is_reference(image: str) -> bool:
@@ -63,23 +67,23 @@ def is_reference(image: str) -> bool:
     return any(sign in image for sign in "/:@")
 
 
-def _unquoted(kind: str, given: Any, path: Path) -> str:
+def _suggest_unquoted_value(kind: str, given: Any, path: FieldPath) -> str:
     """Return the help for a number or boolean in quotes, or for a variable, which is not filled in."""
     if kind in ("int_type", "bool_type") and isinstance(given, str) and re.match(r"\$[({]?\w+", given):
         return "Write the value itself: variables are not filled in here."
     if kind == "int_type" and isinstance(given, str) and given.isdecimal() and len(given) <= 18 and path:
-        return f"Write {_set(path, given)}, without quotes."
+        return f"Write {_format_field_assignment(path, given)}, without quotes."
     if kind == "bool_type" and str(given).lower() in ("true", "yes", "on", "1"):
-        return f"Write {_set(path, 'true')}."
+        return f"Write {_format_field_assignment(path, 'true')}."
     if kind == "bool_type" and str(given).lower() in ("false", "no", "off", "0"):
-        return f"Write {_set(path, 'false')}."
+        return f"Write {_format_field_assignment(path, 'false')}."
     return ""
 
 
-def as_name(pattern: str, given: str) -> str:
+def convert_to_name(pattern: str, given: str) -> str:
     """Return the text converted to a Kubernetes name, if `pattern` is that of such names; empty if this is
     not possible."""
-    name = re.sub(r"[^a-z0-9]+", "-", in_latin(given).lower()).strip("-")
+    name = re.sub(r"[^a-z0-9]+", "-", convert_to_latin(given).lower()).strip("-")
     if number := re.match(r"([0-9][a-z0-9]*)-(.*[a-z].*)", name):
         name = f"{number[2]}-{number[1]}".lstrip("-0123456789")  # 3d-unet is unet-3d
     elif name[:1].isdigit():
@@ -87,22 +91,28 @@ def as_name(pattern: str, given: str) -> str:
     return name if pattern == DNS_LABEL and not given.startswith("/") and re.fullmatch(pattern, name) else ""
 
 
-def _as_name(pattern: str, given: str, path: Path) -> str:
+def _suggest_valid_name(pattern: str, given: str, path: FieldPath) -> str:
     """Return the help with the required form, if changing case, dashes or address gives it; else an empty
     text."""
     bare = re.sub(r"^[a-z0-9]+://|/+$", "", given)
-    like = (as_name(pattern, given), given.lower(), f"https://{bare}", bare, bare.replace("_", "-").lower())
+    like = (
+        convert_to_name(pattern, given),
+        given.lower(),
+        f"https://{bare}",
+        bare,
+        bare.replace("_", "-").lower(),
+    )
     meant = next(
         (one for one in like if one and not given.startswith("/") and re.fullmatch(pattern, one)), ""
     )
-    return f"Write {_set(path, meant)}." if meant and path else ""
+    return f"Write {_format_field_assignment(path, meant)}." if meant and path else ""
 
 
-def _set(path: Path, value: str) -> str:
+def _format_field_assignment(path: FieldPath, value: str) -> str:
     return value if isinstance(path[-1], int) else f"{path[-1]}: {value}"
 
 
-def show(value: Any) -> str:
+def quote_value(value: Any) -> str:
     """Return a value as a message quotes it, shortened if it is long."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -111,11 +121,11 @@ def show(value: Any) -> str:
     if isinstance(value, str):
         return f"'{value}'" if len(value) <= 60 else f"'{value[:57]}...'"
     if isinstance(value, (dict, list, tuple)):
-        return kind_of(value)
+        return describe_value_kind(value)
     return f"the number {value}"
 
 
-def kind_of(value: Any) -> str:
+def describe_value_kind(value: Any) -> str:
     """Return what a value is, in words: fields, a list, nothing, a single value."""
     if isinstance(value, dict):
         return "fields"

@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from gangplan.findings import FieldPath
 from gangplan.records import dataclass
-from gangplan.source import Path
 
-PARAMETERS = "parameters."
+PARAMETER_PREFIX = "parameters."
 TRIAL_NAME = "trial.name"
 _BEGIN = "${{"
 _WRITTEN = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenValue:
     """The value of a parameter: as YAML reads it, and its text in the file."""
 
     value: str | int | float | bool
@@ -32,18 +32,18 @@ class Placeholder:
     """One placeholder: the name in it, and its place. `offset` counts characters of the text at `path`."""
 
     name: str
-    path: Path
+    path: FieldPath
     offset: int
 
 
-def placeholders(template: Any, path: Path = ()) -> Iterator[Placeholder]:
+def find_placeholders(template: Any, path: FieldPath = ()) -> Iterator[Placeholder]:
     """Yield all placeholders of a template, in order; the name is "" if one is never closed."""
     if isinstance(template, dict):
         for key, item in template.items():
-            yield from placeholders(item, (*path, key))
+            yield from find_placeholders(item, (*path, key))
     elif isinstance(template, list):
         for index, item in enumerate(template):
-            yield from placeholders(item, (*path, index))
+            yield from find_placeholders(item, (*path, index))
     elif isinstance(template, str) and _BEGIN in template:
         closed = {match.start(): match[1] for match in _WRITTEN.finditer(template)}
         at = template.find(_BEGIN)
@@ -52,18 +52,18 @@ def placeholders(template: Any, path: Path = ()) -> Iterator[Placeholder]:
             at = template.find(_BEGIN, at + len(_BEGIN))
 
 
-Filled = Callable[[Mapping[str, Given]], Any]
+Filled = Callable[[Mapping[str, GivenValue]], Any]
 
 
-def compiled(template: Any) -> Filled | None:
+def compile_template(template: Any) -> Filled | None:
     """Return a function that fills values into a template; None if the template has no placeholders."""
     if isinstance(template, dict):
-        changing = {key: made for key, item in template.items() if (made := compiled(item))}
+        changing = {key: made for key, item in template.items() if (made := compile_template(item))}
         if not changing:
             return None
         return lambda given: {**template, **{key: made(given) for key, made in changing.items()}}
     if isinstance(template, list):
-        parts = [compiled(item) for item in template]
+        parts = [compile_template(item) for item in template]
         if not any(parts):
             return None
         both = list(zip(template, parts, strict=True))
@@ -78,7 +78,7 @@ def compiled(template: Any) -> Filled | None:
     return lambda given: "".join(given[one].text if odd % 2 else one for odd, one in enumerate(pieces))
 
 
-def written(template: str, given: Mapping[str, Given]) -> str | None:
+def fill_scalar(template: str, given: Mapping[str, GivenValue]) -> str | None:
     """Return a scalar of the template as it is in a trial; None if it has no placeholders."""
     if _BEGIN not in template:
         return None

@@ -12,9 +12,20 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from gangplan.spec.base import Cpu, Day, EnvName, Memory, MountPath, Name, SecretName, Strict, Text, helpful
+from gangplan.spec.base import (
+    Cpu,
+    Day,
+    EnvName,
+    Memory,
+    MountPath,
+    Name,
+    ScalarText,
+    SecretName,
+    Strict,
+    build_helpful_error,
+)
 from gangplan.spec.command import argv_of
-from gangplan.spec.nodes import ONE, SEVERAL
+from gangplan.spec.nodes import SEVERAL_FORM_TAG, SINGLE_FORM_TAG
 
 # What Kubernetes can pass to a container (v1.34, pkg/apis/core/validation:
 # validEnvDownwardAPIFieldPathExpressions and validContainerResourceFieldPathExpressions; the same in 1.30 and
@@ -27,13 +38,13 @@ POD_RESOURCE = r"^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-[A-
 CONFIG_KEY = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-._a-zA-Z0-9]+$"
 
 # Trainer 2.3 limits TrainJob.spec.trainer.env and command/args to 128 entries (see its CRD).
-MAX_ENTRIES = 128
+MAX_TRAINJOB_ENTRIES = 128
 
 # A file in the folder of the spec, or a ConfigMap.
 FILE_SOURCE = r"^(\./[^\x00-\x1f]*[^\x00-\x1f/]|[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$"
 FileSource = Annotated[str, Field(pattern=FILE_SOURCE, max_length=253)]
 
-Command = Annotated[
+CommandField = Annotated[
     tuple[str, ...],
     BeforeValidator(argv_of),
     WithJsonSchema(
@@ -67,22 +78,23 @@ class EnvSource(Strict):
     )
 
 
-def _single(source: EnvSource) -> EnvSource:
+def _validate_env_source(source: EnvSource) -> EnvSource:
     given = [name for name in EnvSource.model_fields if getattr(source, name) is not None]
     if len(given) == 1:
         return source
     message = "expected one of field, resource and configMap" + (", not several" if given else "")
-    raise helpful("env-source", message, "Write for example {field: spec.nodeName}.")
+    raise build_helpful_error("env-source", message, "Write for example {field: spec.nodeName}.")
 
 
-def _text_or_source(value: object) -> str:
+def _detect_env_variable_form(value: object) -> str:
     """Return which of the two forms is meant, so that an error is reported for that form only."""
-    return SEVERAL if isinstance(value, (dict, EnvSource)) else ONE
+    return SEVERAL_FORM_TAG if isinstance(value, (dict, EnvSource)) else SINGLE_FORM_TAG
 
 
-EnvValue = Annotated[
-    Annotated[Text, Tag(ONE)] | Annotated[EnvSource, AfterValidator(_single), Tag(SEVERAL)],
-    Discriminator(_text_or_source),
+EnvValueField = Annotated[
+    Annotated[ScalarText, Tag(SINGLE_FORM_TAG)]
+    | Annotated[EnvSource, AfterValidator(_validate_env_source), Tag(SEVERAL_FORM_TAG)],
+    Discriminator(_detect_env_variable_form),
 ]
 
 
@@ -104,7 +116,7 @@ CsiDriver = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$", min_length=1, max_length=63)
 ]
 # What a driver is given about a volume. The keys are defined by the driver.
-Attributes = Annotated[
+VolumeAttributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=253)], Annotated[str, Field(max_length=4096)]],
     Field(max_length=64),
 ]
@@ -119,20 +131,21 @@ class VolumeUse(Strict):
         description="How large it is, where the cluster makes it of a storage class; omitted: as the cluster says.",
         examples=["500Gi"],
     )
-    attributes: Attributes = Field(
+    attributes: VolumeAttributes = Field(
         {},
         description="Attributes for its driver beside those in the cluster's file; only those that it lets specs set.",
         examples=[{"csi.cert-manager.io/dns-names": "trainer.example.com"}],
     )
 
 
-def _path_or_use(value: object) -> str:
+def _detect_volume_form(value: object) -> str:
     """Return which of the two forms is meant, so that an error is reported for that form only."""
-    return SEVERAL if isinstance(value, (dict, VolumeUse)) else ONE
+    return SEVERAL_FORM_TAG if isinstance(value, (dict, VolumeUse)) else SINGLE_FORM_TAG
 
 
 VolumeValue = Annotated[
-    Annotated[MountPath, Tag(ONE)] | Annotated[VolumeUse, Tag(SEVERAL)], Discriminator(_path_or_use)
+    Annotated[MountPath, Tag(SINGLE_FORM_TAG)] | Annotated[VolumeUse, Tag(SEVERAL_FORM_TAG)],
+    Discriminator(_detect_volume_form),
 ]
 
 
@@ -144,7 +157,7 @@ class PodVolume(Strict):
         description="CSI driver that makes it as the pod starts; its CSIDriver lists Ephemeral in volumeLifecycleModes.",
         examples=["secrets-store.csi.k8s.io"],
     )
-    attributes: Attributes = Field(
+    attributes: VolumeAttributes = Field(
         {},
         description="Attributes that the driver gets, for every run.",
         examples=[{"secretProviderClass": "nlp-vault"}],
@@ -200,11 +213,12 @@ class PodVolume(Strict):
 
 def _size_or_scratch(value: object) -> str:
     """Return which of the two forms is meant, so that an error is reported for that form only."""
-    return SEVERAL if isinstance(value, (dict, Scratch)) else ONE
+    return SEVERAL_FORM_TAG if isinstance(value, (dict, Scratch)) else SINGLE_FORM_TAG
 
 
 ScratchValue = Annotated[
-    Annotated[Memory, Tag(ONE)] | Annotated[Scratch, Tag(SEVERAL)], Discriminator(_size_or_scratch)
+    Annotated[Memory, Tag(SINGLE_FORM_TAG)] | Annotated[Scratch, Tag(SEVERAL_FORM_TAG)],
+    Discriminator(_size_or_scratch),
 ]
 
 
@@ -248,14 +262,14 @@ class PodContainer(Strict):
         description="Image by its name in images/catalog.yaml; omitted: the job's.",
         examples=["exporter"],
     )
-    command: Annotated[Command, Field(max_length=MAX_ENTRIES)] | None = Field(
+    command: Annotated[CommandField, Field(max_length=MAX_TRAINJOB_ENTRIES)] | None = Field(
         None,
         description="Command and its arguments, as a list or one line; may be left out where image names one, which then starts its own.",
         examples=[["python", "fetch.py"]],
     )
-    env: dict[EnvName, EnvValue] = Field(
+    env: dict[EnvName, EnvValueField] = Field(
         {},
-        max_length=MAX_ENTRIES,
+        max_length=MAX_TRAINJOB_ENTRIES,
         description="Environment variables beside those of the job.",
         examples=[{"LEVEL": "info"}],
     )
@@ -271,11 +285,11 @@ class PodContainer(Strict):
     )
 
 
-def _startable(container: PodContainer) -> PodContainer:
+def _validate_container_command(container: PodContainer) -> PodContainer:
     if container.command is not None or container.image is not None:
         return container
     message = "a container with the job's image needs a command"
-    raise helpful("container", message, "Write for example {command: [python, fetch.py]}.")
+    raise build_helpful_error("container", message, "Write for example {command: [python, fetch.py]}.")
 
 
-PodContainerValue = Annotated[PodContainer, AfterValidator(_startable)]
+PodContainerValue = Annotated[PodContainer, AfterValidator(_validate_container_command)]

@@ -4,10 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from gangplan.model.job import Posture
 from gangplan.spec.admission import ConcurrentAdmission, LocalQueue
-from gangplan.spec.base import Cpu, Memory, Name, SecretName, Strict, Weight, reason
+from gangplan.spec.base import Cpu, Memory, Name, SecretName, Strict, Weight, parse_reason
 from gangplan.spec.identity import Identity
-from gangplan.spec.job import Posture, Priority, Regime
+from gangplan.spec.job import Priority, Regime
 from gangplan.spec.nodes import ResourceName
 from gangplan.spec.persistent import PersistentVolume
 from gangplan.spec.prices import Budget
@@ -92,8 +93,8 @@ class HardQuota(Strict):
     )
 
 
-def _reason(text: str) -> str:
-    return reason(
+def _parse_exception_reason(text: str) -> str:
+    return parse_reason(
         text,
         "Say in a sentence what needs it, such as: GPUDirect-TCPX needs its daemon and folders of the node.",
     )
@@ -106,7 +107,7 @@ class PodSecurity(Strict):
         description="Level that the namespace enforces; it still audits and warns about restricted.",
         examples=["privileged"],
     )
-    reason: Annotated[str, Field(max_length=512), AfterValidator(_reason)] = Field(
+    reason: Annotated[str, Field(max_length=512), AfterValidator(_parse_exception_reason)] = Field(
         description="Why, in 10 characters or more; kept as an annotation and shown in findings.",
         examples=["GPUDirect-TCPX needs its daemon and folders of the node."],
     )
@@ -124,7 +125,7 @@ class OwnAccount(Strict):
         description="Whether pods mount its token for the Kubernetes API, and so have all of its rights.",
         examples=[True],
     )
-    reason: Annotated[str, Field(max_length=512), AfterValidator(_reason)] = Field(
+    reason: Annotated[str, Field(max_length=512), AfterValidator(_parse_exception_reason)] = Field(
         description="Why runs need it, in 10 characters or more.",
         examples=["The sweep controller reads the runs of its namespace."],
     )

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from gangplan.findings import UNKNOWN_FIELD, Fix
-from gangplan.source import Document, Path
-from gangplan.source.scalar_fix import in_quotes
+from gangplan.findings import UNKNOWN_FIELD, FieldPath, Fix
+from gangplan.source import Document
+from gangplan.source.scalar_fix import quote_scalar
 from gangplan.spec.base import NO_HINTS
 
 # Names in other tools that correspond to exactly one field, with the same kind of value. Ambiguous names
@@ -28,8 +28,8 @@ OLD_NAMES = {
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
-def repair(
-    document: Document, path: Path, item: Any, known: Collection[str], fits: Callable[[str, Any], bool]
+def find_repair(
+    document: Document, path: FieldPath, item: Any, known: Collection[str], fits: Callable[[str, Any], bool]
 ) -> Fix | None:
     """Return the fix for one of pydantic's errors at `path`, if there is one.
 
@@ -39,20 +39,20 @@ def repair(
     if not path or "[key]" in item["loc"]:
         return None
     if kind == UNKNOWN_FIELD:
-        return _rename(document, path, known, fits)
+        return _fix_field_name(document, path, known, fits)
     if kind == "string_type":
-        return _quote(document, path, item["input"])
+        return _fix_missing_quotes(document, path, item["input"])
     if kind in ("int_type", "bool_type"):
-        return _unquote(document, path, item["input"], kind)
+        return _fix_needless_quotes(document, path, item["input"], kind)
     if kind == "literal_error":
-        return _case(document, path, item)
+        return _fix_word_case(document, path, item)
     if kind in ("quantity", "duration"):
-        return _unit(document, path, context.get("hints", NO_HINTS).meant)
+        return _fix_amount_unit(document, path, context.get("hints", NO_HINTS).meant)
     return None
 
 
-def _rename(
-    document: Document, path: Path, known: Collection[str], fits: Callable[[str, Any], bool]
+def _fix_field_name(
+    document: Document, path: FieldPath, known: Collection[str], fits: Callable[[str, Any], bool]
 ) -> Fix | None:
     """Return the fix that renames a field, if a single field is meant.
 
@@ -60,8 +60,8 @@ def _rename(
     one slip away.
     """
     word = str(path[-1])
-    siblings = _at(document.value, path[:-1])
-    meant = {name for name in known if _bare(name) == _bare(word)}
+    siblings = _find_value_at_path(document.value, path[:-1])
+    meant = {name for name in known if _fold_field_name(name) == _fold_field_name(word)}
     meant = meant or {OLD_NAMES.get(word.lower(), "")} & set(
         known
     )  # before slips: cpus is also one slip from gpus
@@ -74,7 +74,7 @@ def _rename(
     return document.fix(path, name, f"the field is called {name}, not {word}", key=True)
 
 
-def _bare(name: str) -> str:
+def _fold_field_name(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
@@ -99,7 +99,7 @@ def is_one_slip(word: str, other: str) -> bool:
     return rest or swapped
 
 
-def _quote(document: Document, path: Path, given: Any) -> Fix | None:
+def _fix_missing_quotes(document: Document, path: FieldPath, given: Any) -> Fix | None:
     """Return the fix that quotes a text that YAML reads as a boolean or a number. An empty value is not a
     text."""
     written = document.text(path)
@@ -107,11 +107,11 @@ def _quote(document: Document, path: Path, given: Any) -> Fix | None:
         return None
     read = str(given).lower() if isinstance(given, bool) else f"the number {given}"
     return document.fix(
-        path, in_quotes(written), f"{written} without quotes is {read}, and a string is expected"
+        path, quote_scalar(written), f"{written} without quotes is {read}, and a string is expected"
     )
 
 
-def _unquote(document: Document, path: Path, given: Any, kind: str) -> Fix | None:
+def _fix_needless_quotes(document: Document, path: FieldPath, given: Any, kind: str) -> Fix | None:
     """Return the fix that removes the quotes around a number or boolean, if the field needs one."""
     if not isinstance(given, str) or not document.is_quoted(path):
         return None
@@ -122,7 +122,7 @@ def _unquote(document: Document, path: Path, given: Any, kind: str) -> Fix | Non
     return None
 
 
-def _case(document: Document, path: Path, item: Any) -> Fix | None:
+def _fix_word_case(document: Document, path: FieldPath, item: Any) -> Fix | None:
     """Return the fix for a value that differs from one allowed word only by case."""
     given, expected = item["input"], str(item.get("ctx", {}).get("expected", ""))
     words = {word for word in re.findall(r"'([^']*)'", expected) if word.lower() == str(given).lower()}
@@ -133,7 +133,7 @@ def _case(document: Document, path: Path, item: Any) -> Fix | None:
     return document.fix(path, written, f"it is written {word}") if written else None
 
 
-def _unit(document: Document, path: Path, meant: str) -> Fix | None:
+def _fix_amount_unit(document: Document, path: FieldPath, meant: str) -> Fix | None:
     """Return the fix with the only amount that can be meant, if a unit was written.
 
     An amount without a unit is not guessed, and if two amounts are possible, only the user knows which one is
@@ -146,7 +146,7 @@ def _unit(document: Document, path: Path, meant: str) -> Fix | None:
     return document.fix(path, written, f"{given} is not a valid amount") if written else None
 
 
-def _at(value: Any, path: Path) -> Any:
+def _find_value_at_path(value: Any, path: FieldPath) -> Any:
     for step in path:
         if not isinstance(value, (dict, list)):
             return None

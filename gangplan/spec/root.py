@@ -6,7 +6,8 @@ from pathlib import Path
 
 from gangplan.errors import UserError
 
-SPECS, OVERLAYS, TEMPLATES = "specs", "overlays", "jobtemplates"
+SPECS, OVERLAYS, JOB_TEMPLATES = "specs", "overlays", "jobtemplates"
+RENDERED = "rendered"
 
 
 def find_root(start: Path) -> Path:
@@ -20,7 +21,7 @@ def find_root(start: Path) -> Path:
     )
 
 
-def root_of(folder: Path | None) -> Path:
+def locate_workspace_root(folder: Path | None) -> Path:
     """Return the workspace that contains a folder (default: the current one). Raises UserError."""
     start = (folder or Path.cwd()).resolve()
     if not start.is_dir():

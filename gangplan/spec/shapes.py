@@ -6,11 +6,16 @@ import re
 import shlex
 from typing import Any
 
-from gangplan.spec.convert import mounts, pairs, secret_refs, whole
-from gangplan.spec.flow import flow, listed
+from gangplan.spec.convert import (
+    convert_mounts,
+    convert_whole_number,
+    parse_name_value_pairs,
+    parse_secret_refs,
+)
+from gangplan.spec.flow import format_flow_list, format_flow_style
 
 # For a plain value in place of a block: the block's name -> the field that the value is for.
-MAIN = {
+MAIN_FIELDS = {
     "gpu": "model",
     "checkpoint": "to",
     "schedule": "cron",
@@ -35,32 +40,32 @@ _NAMED: dict[str, dict[str, Any]] = {
 }
 
 
-def _listed(path: tuple[str | int, ...], given: Any) -> str:
+def _suggest_list_form(path: tuple[str | int, ...], given: Any) -> str:
     """Return the help for a single text or block in place of a list of blocks or names."""
     field = path[-1]
     entry = _ENTRIES.get("egress" if path[0] == "egress" and len(path) == 2 else str(field))
     if isinstance(given, str) and entry and "." in given:
-        return f"Write {field}: {flow([{entry[0]: given, **entry[1]}])}."
+        return f"Write {field}: {format_flow_style([{entry[0]: given, **entry[1]}])}."
     if isinstance(given, dict) and given and field in _NAMES:
-        return f"Write {field}: {flow(list(given))}."
+        return f"Write {field}: {format_flow_style(list(given))}."
     if isinstance(given, dict) and entry and entry[0] in given:
-        return f"Write {field}: {flow([given])}."
+        return f"Write {field}: {format_flow_style([given])}."
     return ""
 
 
-def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_written: str | None) -> str:
+def describe_wrong_shape(
+    path: tuple[str | int, ...], expected: str, given: Any, as_written: str | None
+) -> str:
     """Return the help for a value of the wrong shape, derived from the value; empty if none is certain.
 
     `expected` is pydantic's type of error; `as_written` the scalar as in the file.
     """
     field = path[-1] if path else ""
     if expected == "int_type" and field == "run" and isinstance(given, str):
-        return (
-            f"Write command: {listed(split_words(given))}, and remove run:. It counts repetitions of a job."
-        )
-    if expected in ("int_type", "int_from_float") and (number := whole(given)) is not None:
+        return f"Write command: {format_flow_list(split_words(given))}, and remove run:. It counts repetitions of a job."
+    if expected in ("int_type", "int_from_float") and (number := convert_whole_number(given)) is not None:
         return f"Write {field}: {number}."
-    if expected in ("tuple_type", "list_type") and (shown := _listed(path, given)):
+    if expected in ("tuple_type", "list_type") and (shown := _suggest_list_form(path, given)):
         return shown
     if (
         expected in ("tuple_type", "list_type")
@@ -72,29 +77,35 @@ def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_writt
         return f"Write {field}: [{', '.join(words)}]."
     names = [name for name in given if isinstance(name, str)] if isinstance(given, (list, tuple)) else []
     if expected == "dict_type" and field in _NAMED and names:
-        return f"Write {field}: {flow(dict.fromkeys(names, _NAMED[str(field)]))}."
+        return f"Write {field}: {format_flow_style(dict.fromkeys(names, _NAMED[str(field)]))}."
     if expected == "dict_type" and field == "data":
-        return _folders(given)
-    if field == "env" and (secrets := secret_refs(given)):
-        return f"Write secrets: {{env: {flow(secrets)}}}."
+        return _suggest_data_mounts(given)
+    if field == "env" and (secrets := parse_secret_refs(given)):
+        return f"Write secrets: {{env: {format_flow_style(secrets)}}}."
     if expected == "dict_type" and isinstance(given, (list, tuple)):
-        found = dict(pairs(given))
-        return f"Write {field}: {flow(found)}." if found else _folders(given) if field == "volumes" else ""
+        found = dict(parse_name_value_pairs(given))
+        return (
+            f"Write {field}: {format_flow_style(found)}."
+            if found
+            else _suggest_data_mounts(given)
+            if field == "volumes"
+            else ""
+        )
     if expected.startswith("model") and isinstance(given, (str, int)) and not isinstance(given, bool):
         if field == "gpu" and path[0] == "nodePools":
             model, count = (given, 8) if isinstance(given, str) else ("MODEL", given)
             return f"Write gpu: {{model: {model}, count: {count}}}."
         if field == "gpu" and isinstance(given, int):
             return f"Write gpus: {given}; gpu: {{model: ...}} only chooses the model."
-        if field in MAIN and isinstance(given, str):
-            return f"Write {field}: {flow({MAIN[str(field)]: given})}."
+        if field in MAIN_FIELDS and isinstance(given, str):
+            return f"Write {field}: {format_flow_style({MAIN_FIELDS[str(field)]: given})}."
     return ""
 
 
-def _folders(given: Any) -> str:
+def _suggest_data_mounts(given: Any) -> str:
     """Return the help for data written as other tools mount folders."""
-    if found := mounts(given):
-        return f"Write data: {flow(found)}."
+    if found := convert_mounts(given):
+        return f"Write data: {format_flow_style(found)}."
     if re.search(r"(s3|gs|azureml|wasbs|abfss)://", str(given)):
         return (
             "Write data: {NAME: env}, with NAME a connection to that bucket in team.yaml; gangplan list connections has"

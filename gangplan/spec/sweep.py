@@ -5,55 +5,55 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gangplan.spec.base import ApiVersion, Name, ReadBy, Strict, helpful
+from gangplan.spec.base import ApiVersion, Name, ReadBy, Strict, build_helpful_error
 from gangplan.spec.job import RunName
 
 # The trial's own part of its name, long enough to distinguish ten thousand trials.
 TRIAL = r"^[a-z2-7]{8}$"
 PARAMETER = r"^[A-Za-z_][A-Za-z0-9_-]*$"
-MOST_TRIALS = 100_000
-MOST_PARAMETERS = 32
+MAX_TRIALS = 100_000
+MAX_PARAMETERS = 32
 
 
-def _value(value: Any) -> str | int | float | bool:
+def _parse_parameter_value(value: Any) -> str | int | float | bool:
     if isinstance(value, (str, int, float)):
         return value
-    raise helpful(
+    raise build_helpful_error(
         "parameter", "expected a text, a number, true or false", "Write one value, such as 1e-4 or adam."
     )
 
 
-def _number(value: Any) -> int | float:
+def _parse_parameter_number(value: Any) -> int | float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    raise helpful("parameter", "expected a number", "Write a number, such as 1e-4 or 64.")
+    raise build_helpful_error("parameter", "expected a number", "Write a number, such as 1e-4 or 64.")
 
 
 _ANY = {"type": ["string", "number", "boolean"]}
-Value = Annotated[Any, ReadBy(_value, _ANY)]
-Number = Annotated[Any, ReadBy(_number, {"type": "number"})]
+SweepValue = Annotated[Any, ReadBy(_parse_parameter_value, _ANY)]
+SweepNumber = Annotated[Any, ReadBy(_parse_parameter_number, {"type": "number"})]
 ParameterName = Annotated[str, Field(pattern=PARAMETER, max_length=63)]
 TrialName = Annotated[str, Field(pattern=TRIAL)]
-Values = Annotated[tuple[Value, ...], Field(min_length=1, max_length=10_000)]
+Values = Annotated[tuple[SweepValue, ...], Field(min_length=1, max_length=10_000)]
 
 
 class Range(Strict):
     """A range of numbers to draw from."""
 
-    min: Number = Field(description="Smallest value; with max, whole if both are.", examples=[0.001])
-    max: Number = Field(description="Largest value.", examples=[0.1])
+    min: SweepNumber = Field(description="Smallest value; with max, whole if both are.", examples=[0.001])
+    max: SweepNumber = Field(description="Largest value.", examples=[0.1])
     scale: Literal["linear", "log"] = Field(
         "linear", description="log: each order of magnitude is as likely as any other.", examples=["log"]
     )
 
 
-def _drawn(value: Any) -> Any:
-    """Return a list of values, or a range. Raises an error of `helpful` for other values."""
+def _parse_random_choices(value: Any) -> Any:
+    """Return a list of values, or a range. Raises an error of `build_helpful_error` for other values."""
     if isinstance(value, tuple) and value:
-        return tuple(_value(one) for one in value)
+        return tuple(_parse_parameter_value(one) for one in value)
     if isinstance(value, dict):
         return Range.model_validate(value)
-    raise helpful(
+    raise build_helpful_error(
         "parameter", "expected a list of values or a range", "Write [32, 64, 128], or {min: 1e-5, max: 1e-2}."
     )
 
@@ -61,7 +61,7 @@ def _drawn(value: Any) -> Any:
 Drawn = Annotated[
     Any,
     ReadBy(
-        _drawn,
+        _parse_random_choices,
         {
             "anyOf": [
                 {"type": "array", "items": _ANY, "minItems": 1},
@@ -84,14 +84,14 @@ Drawn = Annotated[
 class Random(Strict):
     """Values drawn with a seed: they never change, and more samples only add to them."""
 
-    samples: int = Field(ge=1, le=MOST_TRIALS, description="How many trials are drawn.", examples=[20])
+    samples: int = Field(ge=1, le=MAX_TRIALS, description="How many trials are drawn.", examples=[20])
     seed: int = Field(
         ge=0,
         le=2**63 - 1,
         description="What the values follow from; another seed draws others.",
         examples=[7],
     )
-    of: Annotated[dict[ParameterName, Drawn], Field(min_length=1, max_length=MOST_PARAMETERS)] = Field(
+    of: Annotated[dict[ParameterName, Drawn], Field(min_length=1, max_length=MAX_PARAMETERS)] = Field(
         description="Parameter: values to choose from, or a range {min, max, scale}.",
         examples=[{"lr": {"min": 0.001, "max": 0.1, "scale": "log"}, "batch": [32, 64]}],
     )
@@ -100,12 +100,12 @@ class Random(Strict):
 class Parameters(Strict):
     """The settings that are tried. If several fields are set, all of their settings are tried, each once."""
 
-    grid: Annotated[dict[ParameterName, Values], Field(max_length=MOST_PARAMETERS)] = Field(
+    grid: Annotated[dict[ParameterName, Values], Field(max_length=MAX_PARAMETERS)] = Field(
         {},
         description="Parameter: its values; each combination is a trial.",
         examples=[{"lr": ["1e-4", "3e-4"], "batch": [64, 128]}],
     )
-    list: Annotated[tuple[dict[ParameterName, Value], ...], Field(max_length=MOST_TRIALS)] = Field(
+    list: Annotated[tuple[dict[ParameterName, SweepValue], ...], Field(max_length=MAX_TRIALS)] = Field(
         (), description="Trials one by one.", examples=[[{"lr": "1e-3", "batch": 32}]]
     )
     random: Random | None = Field(
@@ -130,7 +130,7 @@ class Results(Strict):
     )
     keep: int = Field(
         ge=1,
-        le=MOST_TRIALS,
+        le=MAX_TRIALS,
         description="Trials with a result that go on: the best ones. All others with a result are over, as if they were listed in stopped.",
         examples=[12],
     )
@@ -174,17 +174,17 @@ class Sweep(Strict):
         description="A file in Git that says which trials are worth going on.",
         examples=[{"file": "./rates.csv", "metric": "loss", "keep": 12}],
     )
-    stopped: Annotated[tuple[TrialName, ...], Field(max_length=MOST_TRIALS)] = Field(
+    stopped: Annotated[tuple[TrialName, ...], Field(max_length=MAX_TRIALS)] = Field(
         (),
         description="Trials that are over, by name: each becomes a record, which ends its run.",
         examples=[["k7x2mq4a"]],
     )
-    removed: Annotated[tuple[TrialName, ...], Field(max_length=MOST_TRIALS)] = Field(
+    removed: Annotated[tuple[TrialName, ...], Field(max_length=MAX_TRIALS)] = Field(
         (),
         description="Trials whose records have done their work, by name: they leave Git and the cluster.",
         examples=[["k7x2mq4a"]],
     )
-    retired: Annotated[tuple[RunName, ...], Field(max_length=MOST_TRIALS)] = Field(
+    retired: Annotated[tuple[RunName, ...], Field(max_length=MAX_TRIALS)] = Field(
         (),
         description="Earlier runs of trials that are over, by name, after the template changed: each becomes a record.",
         examples=[["rates-k7x2mq4a-5e884898"]],

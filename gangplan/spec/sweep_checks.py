@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from gangplan.findings import Finding
+from gangplan.findings import FieldPath, Finding
 from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.rules.model import Rule
 from gangplan.rules.sweeps import (
@@ -15,14 +15,20 @@ from gangplan.rules.sweeps import (
     SWEEP_TEMPLATE,
     TRIAL_UNKNOWN,
 )
-from gangplan.source import Document, Path
-from gangplan.spec.near import nearest
-from gangplan.spec.placeholders import PARAMETERS, TRIAL_NAME, placeholders
-from gangplan.spec.sweep import MOST_TRIALS, Range, Sweep
-from gangplan.spec.trials import count_of, given_at, same, settings, trial_name
+from gangplan.source import Document
+from gangplan.spec.near import suggest_nearest
+from gangplan.spec.placeholders import PARAMETER_PREFIX, TRIAL_NAME, find_placeholders
+from gangplan.spec.sweep import MAX_TRIALS, Range, Sweep
+from gangplan.spec.trials import (
+    count_trials,
+    fold_number_text,
+    format_trial_name,
+    list_trial_settings,
+    read_given_value,
+)
 
 # Fields that the sweep itself decides, and where to write them instead.
-NOT_IN_TEMPLATE = {
+NOT_IN_SWEEP_TEMPLATE = {
     "apiVersion": "Remove it; the top of the file says it.",
     "kind": "Remove it; the top of the file says it.",
     "name": "Write name: beside template:, for the sweep; trials are named after it.",
@@ -32,19 +38,19 @@ NOT_IN_TEMPLATE = {
     "schedule": "Remove it; a sweep runs each trial once.",
     "retired": "List trials that are over under stopped:, beside template:.",
 }
-Report = Callable[..., None]
+ReportProblem = Callable[..., None]
 
 
 def check_sweep(sweep: Sweep, document: Document, name: str) -> list[Finding]:
     """Return all findings about a sweep."""
     found: list[Finding] = []
 
-    def report(rule: Rule, path: Path, message: str, help: str, key: bool = False) -> None:
+    def report(rule: Rule, path: FieldPath, message: str, help: str, key: bool = False) -> None:
         found.append(Finding(rule, document.where(path, key=key), message, help))
 
     for field in document.value["template"]:
-        if field in NOT_IN_TEMPLATE:
-            help = NOT_IN_TEMPLATE[field]
+        if field in NOT_IN_SWEEP_TEMPLATE:
+            help = NOT_IN_SWEEP_TEMPLATE[field]
             report(
                 SWEEP_TEMPLATE,
                 ("template", field),
@@ -67,16 +73,16 @@ def _check_name(document: Document, name: str, found: list[Finding]) -> None:
         found.append(Finding(SPEC_FILE_NAME, document.where(("name",)), message, "Rename it."))
 
 
-def _check_parameters(sweep: Sweep, document: Document, report: Report) -> dict[str, Path]:
+def _check_parameters(sweep: Sweep, document: Document, report: ReportProblem) -> dict[str, FieldPath]:
     """Check the parameters; return each with the first place that names it."""
-    parameters, sources = sweep.parameters, _sources(sweep)
-    at: Path = ("parameters",)
+    parameters, sources = sweep.parameters, _list_setting_sources(sweep)
+    at: FieldPath = ("parameters",)
     if not sources:
         help = "Write parameters: {grid: {lr: [1e-4, 3e-4]}}; list or random in place of grid."
         report(PARAMETER_VALUES, at, "there is nothing to try", help)
         return {}
-    if count_of(sweep) > MOST_TRIALS:
-        message = f"the parameters make {count_of(sweep)} trials; {MOST_TRIALS} is the most of any sweep"
+    if count_trials(sweep) > MAX_TRIALS:
+        message = f"the parameters make {count_trials(sweep)} trials; {MAX_TRIALS} is the most of any sweep"
         report(PARAMETER_VALUES, at, message, "Try fewer values, or draw some with random.")
         return sources[0][1]
     first, known = sources[0]
@@ -90,7 +96,7 @@ def _check_parameters(sweep: Sweep, document: Document, report: Report) -> dict[
         _check_once(document, ("parameters", "grid", name), values, report)
     if parameters.random is not None:
         for name, of in parameters.random.of.items():
-            place: Path = ("parameters", "random", "of", name)
+            place: FieldPath = ("parameters", "random", "of", name)
             if isinstance(of, Range):
                 _check_range(of, place, report)
             else:
@@ -98,11 +104,11 @@ def _check_parameters(sweep: Sweep, document: Document, report: Report) -> dict[
     return known
 
 
-def _sources(sweep: Sweep) -> list[tuple[Path, dict[str, Path]]]:
+def _list_setting_sources(sweep: Sweep) -> list[tuple[FieldPath, dict[str, FieldPath]]]:
     """Return everything that gives settings, with its parameters and their places."""
-    parameters, found = sweep.parameters, list[tuple[Path, dict[str, Path]]]()
+    parameters, found = sweep.parameters, list[tuple[FieldPath, dict[str, FieldPath]]]()
     if parameters.grid:
-        at: Path = ("parameters", "grid")
+        at: FieldPath = ("parameters", "grid")
         found.append((at, {name: (*at, name) for name in parameters.grid}))
     for index, entry in enumerate(parameters.list):
         at = ("parameters", "list", index)
@@ -113,17 +119,17 @@ def _sources(sweep: Sweep) -> list[tuple[Path, dict[str, Path]]]:
     return found
 
 
-def _check_once(document: Document, at: Path, values: Sequence[object], report: Report) -> None:
+def _check_once(document: Document, at: FieldPath, values: Sequence[object], report: ReportProblem) -> None:
     seen: dict[str, tuple[int, str]] = {}
     for index, value in enumerate(values):
-        text = given_at(document, (*at, index), value).text
-        number, first = seen.setdefault(same(text), (index, text))
+        text = read_given_value(document, (*at, index), value).text
+        number, first = seen.setdefault(fold_number_text(text), (index, text))
         if number != index:
             words = f"{text} is there twice" if first == text else f"{text} is the same value as {first}"
             report(PARAMETER_TWICE, (*at, index), words, "Remove one of them.")
 
 
-def _check_range(of: Range, at: Path, report: Report) -> None:
+def _check_range(of: Range, at: FieldPath, report: ReportProblem) -> None:
     if of.min >= of.max:
         message = f"the range begins at {of.min} and ends at {of.max}"
         report(PARAMETER_VALUES, at, message, "Write min: below max:.")
@@ -132,16 +138,16 @@ def _check_range(of: Range, at: Path, report: Report) -> None:
         report(PARAMETER_VALUES, (*at, "min"), f"a logarithmic scale has no place for {of.min}", help)
 
 
-def _check_placeholders(document: Document, names: dict[str, Path], found: list[Finding]) -> None:
+def _check_placeholders(document: Document, names: dict[str, FieldPath], found: list[Finding]) -> None:
     used: set[str] = set()
-    for one in placeholders(document.value["template"]):
+    for one in find_placeholders(document.value["template"]):
         where = document.inside(("template", *one.path), one.offset)
         if one.name == TRIAL_NAME:
             continue
-        if one.name.startswith(PARAMETERS) and (name := one.name[len(PARAMETERS) :]) in names:
+        if one.name.startswith(PARAMETER_PREFIX) and (name := one.name[len(PARAMETER_PREFIX) :]) in names:
             used.add(name)
             continue
-        message, help = _unknown(one.name, names)
+        message, help = _explain_unknown_placeholder(one.name, names)
         found.append(Finding(PARAMETER_UNKNOWN, where, message, help))
     for name in names:
         if name not in used:
@@ -150,29 +156,33 @@ def _check_placeholders(document: Document, names: dict[str, Path], found: list[
             found.append(Finding(PARAMETER_UNUSED, document.where(names[name], key=True), message, help))
 
 
-def _unknown(name: str, names: dict[str, Path]) -> tuple[str, str]:
+def _explain_unknown_placeholder(name: str, names: dict[str, FieldPath]) -> tuple[str, str]:
     if not name:
         return (
             "'${{' is never closed",
             "Write ${{ parameters.NAME }}, and put it in quotes inside a list in brackets.",
         )
-    if name.startswith(PARAMETERS):
-        return f"there is no parameter '{name[len(PARAMETERS) :]}'", nearest(name[len(PARAMETERS) :], names)
+    if name.startswith(PARAMETER_PREFIX):
+        return f"there is no parameter '{name[len(PARAMETER_PREFIX) :]}'", suggest_nearest(
+            name[len(PARAMETER_PREFIX) :], names
+        )
     if name in names:
         return f"'{name}' names nothing", f"Write ${{{{ parameters.{name} }}}}."
     return f"'{name}' names nothing", "Write ${{ parameters.NAME }} or ${{ trial.name }}."
 
 
-def _check_lists(sweep: Sweep, document: Document, name: str, report: Report) -> None:
+def _check_lists(sweep: Sweep, document: Document, name: str, report: ReportProblem) -> None:
     """Check for trials that are listed twice, and for listed names that are not trials."""
     seen: dict[tuple[str, ...], int] = {}
     for index, entry in enumerate(sweep.parameters.list):
-        at: Path = ("parameters", "list", index)
-        key = tuple(same(given_at(document, (*at, one), entry[one]).text) for one in sorted(entry))
+        at: FieldPath = ("parameters", "list", index)
+        key = tuple(
+            fold_number_text(read_given_value(document, (*at, one), entry[one]).text) for one in sorted(entry)
+        )
         first = seen.setdefault(key, index)
         if first != index:
             report(PARAMETER_TWICE, at, f"trial {index + 1} is the same as trial {first + 1}", "Remove one.")
-    names = [trial_name(one) for one in settings(sweep, document)]
+    names = [format_trial_name(one) for one in list_trial_settings(sweep, document)]
     known = set(names)
     if len(known) != len(names):  # happens once in a million times with ten thousand trials
         help = "Add a parameter with one value that the template uses: all names follow from it, too."
@@ -180,10 +190,10 @@ def _check_lists(sweep: Sweep, document: Document, name: str, report: Report) ->
     earlier = tuple(run[len(name) + 1 :].rpartition("-")[0] for run in sweep.retired)
     listed = {"stopped": sweep.stopped, "removed": sweep.removed, "retired": earlier}
     for field, found in listed.items():
-        for index, one in _strangers(found, known):
-            help = f"{nearest(one, known)} gangplan plan lists the trials."
+        for index, one in _find_unknown_trials(found, known):
+            help = f"{suggest_nearest(one, known)} gangplan plan lists the trials."
             report(TRIAL_UNKNOWN, (field, index), f"the sweep has no trial '{one}'", help)
 
 
-def _strangers(names: Sequence[str], known: set[str]) -> Iterator[tuple[int, str]]:
+def _find_unknown_trials(names: Sequence[str], known: set[str]) -> Iterator[tuple[int, str]]:
     return ((index, name) for index, name in enumerate(names) if name not in known)

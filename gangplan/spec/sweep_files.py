@@ -14,17 +14,23 @@ from gangplan.model.job import Trial
 from gangplan.model.trial import FromTemplate
 from gangplan.records import dataclass
 from gangplan.source import Document, load_file
-from gangplan.spec.base import API_VERSION
+from gangplan.spec.base import GANGPLAN_API_VERSION
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.load import parse
-from gangplan.spec.placeholders import compiled, placeholders
+from gangplan.spec.load import parse_document
+from gangplan.spec.placeholders import compile_template, find_placeholders
 from gangplan.spec.sweep import Sweep
 from gangplan.spec.sweep_checks import check_sweep
 from gangplan.spec.trial_document import TrialDocument
-from gangplan.spec.trials import Setting, count_of, filled_in, settings, trial_name
+from gangplan.spec.trials import (
+    TrialSetting,
+    build_trial_values,
+    count_trials,
+    format_trial_name,
+    list_trial_settings,
+)
 
 if TYPE_CHECKING:
-    from gangplan.spec.templates import Templates
+    from gangplan.spec.templates import TemplateSet
 
 KIND = "Sweep"
 # Fields of a trial that its sweep decides.
@@ -57,13 +63,13 @@ class SweepFile:
         return f"sweep-{self.name}"
 
 
-def sweeps_in(root: Path, files: Sequence[tuple[str, str]]) -> dict[str, SweepFile]:
+def find_sweeps(root: Path, files: Sequence[tuple[str, str]]) -> dict[str, SweepFile]:
     """Return the sweeps among spec files (path, team), by path."""
     found = {}
     for file, team in files:
         document, findings = load_file(root / file, file)
         if document is not None and is_sweep(document):
-            found[file] = _with_results(root, _sweep(file, team, document, findings))
+            found[file] = _apply_sweep_results(root, _build_sweep_file(file, team, document, findings))
     return found
 
 
@@ -72,8 +78,8 @@ def is_sweep(document: Document) -> bool:
     return isinstance(document.value, dict) and document.value.get("kind") == KIND
 
 
-def _sweep(file: str, team: str, document: Document, findings: list[Finding]) -> SweepFile:
-    sweep, more = parse(Sweep, document)
+def _build_sweep_file(file: str, team: str, document: Document, findings: list[Finding]) -> SweepFile:
+    sweep, more = parse_document(Sweep, document)
     findings = [*findings, *more]
     name = PurePosixPath(file).stem
     if sweep is not None:
@@ -81,17 +87,17 @@ def _sweep(file: str, team: str, document: Document, findings: list[Finding]) ->
         findings += check_sweep(sweep, document, name)
     if sweep is None or any(one.is_error for one in findings):
         return SweepFile(file, team, name, None, document, "", findings=tuple(findings))
-    mark = _mark(team, name, sweep, document)
+    mark = _compute_sweep_queue_digest(team, name, sweep, document)
     return SweepFile(file, team, name, sweep, document, mark, findings=tuple(findings))
 
 
-def _with_results(root: Path, file: SweepFile) -> SweepFile:
+def _apply_sweep_results(root: Path, file: SweepFile) -> SweepFile:
     """Return the sweep with the trials that are over because of its results."""
     if file.sweep is None or file.document is None or file.sweep.results is None:
         return file
-    from gangplan.spec.sweep_results import losers_of  # few sweeps have results
+    from gangplan.spec.sweep_results import find_losing_trials  # few sweeps have results
 
-    losers, findings = losers_of(root, file.file, file.sweep, file.document)
+    losers, findings = find_losing_trials(root, file.file, file.sweep, file.document)
     is_good = not any(one.is_error for one in findings)
     return replace(
         file,
@@ -102,21 +108,21 @@ def _with_results(root: Path, file: SweepFile) -> SweepFile:
     )
 
 
-def _mark(team: str, name: str, sweep: Sweep, document: Document) -> str:
+def _compute_sweep_queue_digest(team: str, name: str, sweep: Sweep, document: Document) -> str:
     """Return a digest of what decides the queue of a sweep.
 
     The values that are tried are a part of it only if they can make trials larger or smaller.
     """
     template = document.value["template"]
-    told = [team, name, sweep.max_concurrent, count_of(sweep), template]
-    if shaping(template):
+    told = [team, name, sweep.max_concurrent, count_trials(sweep), template]
+    if find_shaping_fields(template):
         told.append(document.value["parameters"])
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
-def shaping(template: Any) -> list[str]:
+def find_shaping_fields(template: Any) -> list[str]:
     """Return the fields with placeholders that may affect the number of a trial's pods and where they go."""
-    return sorted({str(one.path[0]) for one in placeholders(template)} - _INSIDE)
+    return sorted({str(one.path[0]) for one in find_placeholders(template)} - _INSIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +136,7 @@ class TrialJob:
     template: FromTemplate | None = None  # from which the job was made
 
 
-def trial_jobs(file: SweepFile, templates: Templates | None = None) -> Iterator[TrialJob]:
+def build_trial_jobs(file: SweepFile, templates: TemplateSet | None = None) -> Iterator[TrialJob]:
     """Yield the trials that are in Git one by one, without keeping data of one for the next.
 
     `templates` are those of the workspace; the sweep's template may name one of them.
@@ -139,69 +145,69 @@ def trial_jobs(file: SweepFile, templates: Templates | None = None) -> Iterator[
     if sweep is None or document is None:
         return
     template = document.value["template"]
-    make = compiled(template) or (lambda _: template)
+    make = compile_template(template) or (lambda _: template)
     stopped, removed = frozenset(sweep.stopped) | file.losers, frozenset(sweep.removed)
     earlier: dict[str, list[str]] = {}
     for run in sweep.retired:
         earlier.setdefault(run.rpartition("-")[0], []).append(run)
-    job = partial(_job, file, sweep, document, make, templates)
-    for setting in settings(sweep, document):
-        name = trial_name(setting)
+    job = partial(_build_trial_job, file, sweep, document, make, templates)
+    for setting in list_trial_settings(sweep, document):
+        name = format_trial_name(setting)
         if name not in removed:
             yield job(setting, name, name in stopped, earlier.get(f"{file.name}-{name}", ()))
 
 
-def _job(
+def _build_trial_job(
     file: SweepFile,
     sweep: Sweep,
     document: Document,
     make: Any,
-    templates: Templates | None,
-    setting: Setting,
+    templates: TemplateSet | None,
+    setting: TrialSetting,
     name: str,
     is_stopped: bool,
     earlier: Sequence[str],
 ) -> TrialJob:
-    given = filled_in(setting, name)
+    given = build_trial_values(setting, name)
     value = {
         **make(given),
-        "apiVersion": API_VERSION,
+        "apiVersion": GANGPLAN_API_VERSION,
         "kind": "TrainingJob",
         "name": f"{file.name}-{name}",
         "state": "stopped" if is_stopped and sweep.state == "active" else sweep.state,
         **({"retired": list(earlier)} if earlier else {}),
     }
     own = TrialDocument(document, value, given, OWN)
-    whole, made_from, findings = _whole(own, file.team, templates)
-    spec, more = parse(TrainingJob, whole) if whole is not None else (None, [])
+    whole, made_from, findings = _fill_trial_template(own, file.team, templates)
+    spec, more = parse_document(TrainingJob, whole) if whole is not None else (None, [])
     findings = [*findings, *more]
     values = tuple((key, one.text) for key, one in setting.items())
-    trial = Trial(file.name, name, values, file.queue, sweep.max_concurrent, count_of(sweep))
+    trial = Trial(file.name, name, values, file.queue, sweep.max_concurrent, count_trials(sweep))
     return TrialJob(trial, spec, whole or own, tuple(findings), made_from)
 
 
-def _whole(
-    own: TrialDocument, team: str, templates: Templates | None
+def _fill_trial_template(
+    own: TrialDocument, team: str, templates: TemplateSet | None
 ) -> tuple[Document | None, FromTemplate | None, list[Finding]]:
     """Return the document of a trial, filled in if its job is made from a template."""
     if "template" not in own.value and "parameters" not in own.value:
         return own, None, []
-    from gangplan.spec.templates import by_template  # few sweeps name one
+    from gangplan.spec.templates import apply_template  # few sweeps name one
 
-    return by_template(templates, team, own)
+    return apply_template(templates, team, own)
 
 
-def shape_of(trial: TrialJob, fields: Sequence[str]) -> str:
+def build_pod_shape_key(trial: TrialJob, fields: Sequence[str]) -> str:
     """Return a text that is equal for trials with the same pods; `fields` are those that values may affect
-    (`shaping`)."""
+    (`find_shaping_fields`)."""
     value = trial.document.value
     if trial.template is not None:
         fields = sorted({*value} - _INSIDE - OWN)
     return repr([value.get(name) for name in fields])
 
 
-def trial_names(file: SweepFile) -> dict[str, Setting]:
+def trial_names(file: SweepFile) -> dict[str, TrialSetting]:
     """Return all trials by name, including those that are no longer in Git."""
     if file.sweep is None or file.document is None:
         return {}
-    return {trial_name(one): one for one in settings(file.sweep, file.document)}
+    return {format_trial_name(one): one for one in list_trial_settings(file.sweep, file.document)}

@@ -8,13 +8,13 @@ import math
 from collections.abc import Iterator
 from pathlib import Path as File
 
-from gangplan.findings import Finding, Location
+from gangplan.findings import FieldPath, Finding, Location
 from gangplan.rules.sweeps import SWEEP_RESULTS
-from gangplan.source import Document, Path
-from gangplan.spec.files import path_of, read_files
-from gangplan.spec.near import nearest
+from gangplan.source import Document
+from gangplan.spec.files import read_files, resolve_spec_file
+from gangplan.spec.near import suggest_nearest
 from gangplan.spec.sweep import Results, Sweep
-from gangplan.spec.trials import settings, trial_name
+from gangplan.spec.trials import format_trial_name, list_trial_settings
 
 TRIAL, RUNG = "trial", "rung"
 # The rung that a trial reached, and its value there; smaller is better.
@@ -30,12 +30,12 @@ class _Named(Document):
         super().__init__(base.file, base.value, "")
         self._base = base
 
-    def where(self, path: Path, key: bool = False) -> Location:
+    def where(self, path: FieldPath, key: bool = False) -> Location:
         """Return the place of the file's name."""
         return self._base.where(("results", "file"))
 
 
-def losers_of(
+def find_losing_trials(
     root: File, spec: str, sweep: Sweep, document: Document
 ) -> tuple[frozenset[str], list[Finding]]:
     """Return the trials that have a result and are not among the best, or the findings about the file.
@@ -49,14 +49,14 @@ def losers_of(
     data, findings = read_files(root, spec, {asked.file: ""}, _Named(document))
     if findings:
         return frozenset(), findings
-    file = path_of(spec, asked.file)
+    file = resolve_spec_file(spec, asked.file)
     try:
         text = data[asked.file].decode()
     except UnicodeDecodeError:
-        return frozenset(), [_wrong(file, 1, "the file is not UTF-8", "Save it as UTF-8.")]
-    known = {trial_name(one) for one in settings(sweep, document)}
+        return frozenset(), [_report_results_error(file, 1, "the file is not UTF-8", "Save it as UTF-8.")]
+    known = {format_trial_name(one) for one in list_trial_settings(sweep, document)}
     ranks: dict[str, Rank] = {}
-    for found in _ranks(text, file, asked, known):
+    for found in _read_trial_ranks(text, file, asked, known):
         if isinstance(found, Finding):
             findings.append(found)
         elif found[0] not in ranks or found[1][0] <= ranks[found[0]][0]:
@@ -67,7 +67,9 @@ def losers_of(
     return frozenset(order[asked.keep :]), []
 
 
-def _ranks(text: str, file: str, asked: Results, known: set[str]) -> Iterator[tuple[str, Rank] | Finding]:
+def _read_trial_ranks(
+    text: str, file: str, asked: Results, known: set[str]
+) -> Iterator[tuple[str, Rank] | Finding]:
     """Yield each line as a trial and its rank, or as a finding about it."""
     rows = csv.DictReader(io.StringIO(text, newline=""))
     columns = [name.strip() for name in rows.fieldnames or ()]
@@ -75,23 +77,25 @@ def _ranks(text: str, file: str, asked: Results, known: set[str]) -> Iterator[tu
     for name in (TRIAL, asked.metric):
         if name not in columns:
             help = f"The first line names the columns: {TRIAL},{asked.metric}."
-            yield _wrong(file, 1, f"there is no column '{name}'", help)
+            yield _report_results_error(file, 1, f"there is no column '{name}'", help)
             return
     for row in rows:
         trial, line = (row[TRIAL] or "").strip(), rows.line_num
         if trial not in known:
-            help = f"{nearest(trial, known)} gangplan plan lists the trials."
-            yield _wrong(file, line, f"the sweep has no trial '{trial}'", help)
+            help = f"{suggest_nearest(trial, known)} gangplan plan lists the trials."
+            yield _report_results_error(file, line, f"the sweep has no trial '{trial}'", help)
             continue
-        value, rung = _number(row[asked.metric]), _number(row.get(RUNG) or "0")
+        value, rung = _parse_metric_number(row[asked.metric]), _parse_metric_number(row.get(RUNG) or "0")
         if value is None or rung is None:
             said = row[asked.metric] if value is None else row[RUNG]
-            yield _wrong(file, line, f"'{said}' is not a number", "Write a number, or leave the line out.")
+            yield _report_results_error(
+                file, line, f"'{said}' is not a number", "Write a number, or leave the line out."
+            )
             continue
         yield trial, (-rung, sign * value)
 
 
-def _number(text: str | None) -> float | None:
+def _parse_metric_number(text: str | None) -> float | None:
     try:
         value = float(text or "")
     except ValueError:
@@ -99,5 +103,5 @@ def _number(text: str | None) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _wrong(file: str, line: int, message: str, help: str) -> Finding:
+def _report_results_error(file: str, line: int, message: str, help: str) -> Finding:
     return Finding(SWEEP_RESULTS, Location(file, line, 1), message, help)

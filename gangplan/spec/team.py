@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gangplan.model.job import Posture
 from gangplan.spec.base import (
     ApiVersion,
     Cpu,
@@ -12,15 +13,15 @@ from gangplan.spec.base import (
     EnvName,
     Memory,
     Name,
+    ScalarText,
     SecretName,
     Strict,
-    Text,
 )
 from gangplan.spec.base import (
     Day as Day,
 )
 from gangplan.spec.identity import Identity
-from gangplan.spec.job import Posture, Priority, Regime
+from gangplan.spec.job import Priority, Regime
 from gangplan.spec.pods import AccessMode as AccessMode
 
 GroupName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_.@/=, ]*$", max_length=253)]
@@ -50,7 +51,7 @@ class Defaults(Strict):
     egress: tuple[Name, ...] | None = Field(
         None, max_length=32, description="Endpoints that every run may reach.", examples=[["s3"]]
     )
-    env: dict[EnvName, Text] = Field(
+    env: dict[EnvName, ScalarText] = Field(
         {},
         max_length=64,
         description="Environment variables; a spec's own take precedence.",

@@ -6,25 +6,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gangplan.findings import Finding
+from gangplan.findings import FieldPath, Finding
 from gangplan.rules.templates import (
     TEMPLATE_PARAMETER_MISSING,
     TEMPLATE_PARAMETER_UNKNOWN,
     TEMPLATE_PARAMETER_VALUE,
 )
-from gangplan.source import Document, Path
+from gangplan.source import Document
 from gangplan.spec.filled_document import Argument
 from gangplan.spec.job_template import TemplateParameter
-from gangplan.spec.near import nearest
-from gangplan.spec.phrases import kind_of
-from gangplan.spec.placeholders import PARAMETERS, Given
+from gangplan.spec.near import suggest_nearest
+from gangplan.spec.phrases import describe_value_kind
+from gangplan.spec.placeholders import PARAMETER_PREFIX, GivenValue
 from gangplan.spec.template_file import TemplateFile
 
 _NAMES = {"integer": "a whole number", "number": "a number", "string": "text", "boolean": "true or false"}
 _EXAMPLES = {"integer": "8", "number": "0.1", "string": "adam", "boolean": "true"}
 
 
-def declared(chain: Sequence[TemplateFile]) -> dict[str, tuple[TemplateParameter, Document]]:
+def find_declared_parameters(chain: Sequence[TemplateFile]) -> dict[str, tuple[TemplateParameter, Document]]:
     """Return the parameters of a template and of those that it extends, and where each is declared.
 
     If several templates declare one, the first in the chain counts.
@@ -40,52 +40,54 @@ def declared(chain: Sequence[TemplateFile]) -> dict[str, tuple[TemplateParameter
 def defaults_of(chain: Sequence[TemplateFile]) -> dict[str, Argument]:
     """Return the parameters with a default, by name."""
     found = {}
-    for name, (parameter, home) in declared(chain).items():
-        at: Path = ("parameters", name, "default")
+    for name, (parameter, home) in find_declared_parameters(chain).items():
+        at: FieldPath = ("parameters", name, "default")
         if parameter.default is not None:
             found[name] = Argument(as_given(parameter, home, at, parameter.default), home, at)
     return found
 
 
-def arguments_of(
+def resolve_arguments(
     chain: Sequence[TemplateFile], document: Document
 ) -> tuple[dict[str, Argument] | None, list[Finding]]:
     """Return a value for each placeholder of the chain, or the findings about the values in the spec."""
-    known, findings = declared(chain), list[Finding]()
+    known, findings = find_declared_parameters(chain), list[Finding]()
     given = document.value.get("parameters")
     given = {} if given is None else given
     if not isinstance(given, dict):
-        message = f"parameters: expected names and values, not {kind_of(given)}"
+        message = f"parameters: expected names and values, not {describe_value_kind(given)}"
         help = f"Write parameters: {{{next(iter(known), 'size')}: 8}}."
         return None, [Finding(TEMPLATE_PARAMETER_VALUE, document.where(("parameters",)), message, help)]
     found: dict[str, Argument] = {}
     for name, value in given.items():
-        at: Path = ("parameters", name)
+        at: FieldPath = ("parameters", name)
         if name not in known:
             message = f"template {chain[0].label} has no parameter '{name}'"
-            help = nearest(name, known) if known else "Remove it; the template has no parameters."
+            help = suggest_nearest(name, known) if known else "Remove it; the template has no parameters."
             findings.append(Finding(TEMPLATE_PARAMETER_UNKNOWN, document.where(at, key=True), message, help))
             continue
-        wrong = list(wrong_value(known[name][0], name, document, at, value))
+        wrong = list(check_parameter_value(known[name][0], name, document, at, value))
         findings += wrong
         if not wrong:
-            found[PARAMETERS + name] = Argument(as_given(known[name][0], document, at, value), document, at)
+            found[PARAMETER_PREFIX + name] = Argument(
+                as_given(known[name][0], document, at, value), document, at
+            )
     defaults = defaults_of(chain)
     for name, (parameter, _) in known.items():
         if name in given:
             continue
         if name in defaults:
-            found[PARAMETERS + name] = defaults[name]
+            found[PARAMETER_PREFIX + name] = defaults[name]
             continue
         message = f"template {chain[0].label} needs a value for '{name}'"
-        help = f"Write parameters: {{{name}: {sample(parameter)}}}."
+        help = f"Write parameters: {{{name}: {build_sample_value(parameter)}}}."
         if parameter.description:
             help = f"{help} {parameter.description.strip().rstrip('.')}."
         findings.append(Finding(TEMPLATE_PARAMETER_MISSING, document.where(("template",)), message, help))
     return (None if findings else found), findings
 
 
-def sample(parameter: TemplateParameter) -> str:
+def build_sample_value(parameter: TemplateParameter) -> str:
     """Return a value that the parameter accepts, as an example."""
     for value in (parameter.default, *parameter.enum, parameter.min, parameter.max):
         if value is not None:
@@ -93,28 +95,28 @@ def sample(parameter: TemplateParameter) -> str:
     return _EXAMPLES[parameter.type]
 
 
-def as_given(parameter: TemplateParameter, document: Document, path: Path, value: Any) -> Given:
+def as_given(parameter: TemplateParameter, document: Document, path: FieldPath, value: Any) -> GivenValue:
     """Return a value with its text in the file: 1e-4 stays 1e-4; for a string, the text is the value."""
     text = value if isinstance(value, str) else document.text(path)
     text = str(value) if text is None else text
-    return Given(text if parameter.type == "string" else value, text)
+    return GivenValue(text if parameter.type == "string" else value, text)
 
 
-def wrong_value(
-    parameter: TemplateParameter, name: str, document: Document, path: Path, value: Any
+def check_parameter_value(
+    parameter: TemplateParameter, name: str, document: Document, path: FieldPath, value: Any
 ) -> Iterator[Finding]:
     """Check a value's type and bounds."""
     where, shown = document.where(path), document.text(path)
     if not _is_of(parameter.type, value):
-        what = kind_of(value) if shown is None else f"'{shown}'"
+        what = describe_value_kind(value) if shown is None else f"'{shown}'"
         message = f"parameter '{name}' is {_NAMES[parameter.type]}, not {what}"
-        yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, f"Write {sample(parameter)}.")
+        yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, f"Write {build_sample_value(parameter)}.")
         return
     given = as_given(parameter, document, path, value)
     allowed = [str(one) if parameter.type == "string" else one for one in parameter.enum]
     if allowed and given.value not in allowed:
         message = f"parameter '{name}' is one of {', '.join(map(str, allowed))}, not {given.text}"
-        help = nearest(str(given.value), list(map(str, allowed)))
+        help = suggest_nearest(str(given.value), list(map(str, allowed)))
         yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, help)
     elif isinstance(given.value, (int, float)) and not isinstance(given.value, bool):
         if parameter.min is not None and given.value < parameter.min:
@@ -136,7 +138,7 @@ def _is_of(type: str, value: Any) -> bool:
     )
 
 
-def words_of(parameter: TemplateParameter) -> str:
+def describe_parameter(parameter: TemplateParameter) -> str:
     """Return what a parameter accepts, in words: `integer, from 2 to 100, default 4`."""
     words: str = parameter.type
     if parameter.enum:
@@ -145,4 +147,8 @@ def words_of(parameter: TemplateParameter) -> str:
         words += f", from {parameter.min}"
     if parameter.max is not None:
         words += f" to {parameter.max}" if parameter.min is not None else f", up to {parameter.max}"
-    return f"{words}, default {sample(parameter)}" if parameter.default is not None else f"{words}, required"
+    return (
+        f"{words}, default {build_sample_value(parameter)}"
+        if parameter.default is not None
+        else f"{words}, required"
+    )

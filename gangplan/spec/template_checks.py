@@ -14,19 +14,19 @@ from gangplan.rules.templates import (
     TEMPLATE_UNUSABLE,
 )
 from gangplan.source import Document
-from gangplan.spec.base import API_VERSION
+from gangplan.spec.base import GANGPLAN_API_VERSION
 from gangplan.spec.filled_document import FilledDocument, Layer
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.job_template import JobTemplate
-from gangplan.spec.load import parse
-from gangplan.spec.near import closest, nearest
-from gangplan.spec.placeholders import PARAMETERS, compiled, placeholders
-from gangplan.spec.template_arguments import declared, defaults_of, wrong_value
+from gangplan.spec.load import parse_document
+from gangplan.spec.near import find_closest, suggest_nearest
+from gangplan.spec.placeholders import PARAMETER_PREFIX, compile_template, find_placeholders
+from gangplan.spec.template_arguments import check_parameter_value, defaults_of, find_declared_parameters
 from gangplan.spec.template_file import TemplateFile
-from gangplan.spec.templates import Templates, chain_of
+from gangplan.spec.templates import TemplateSet, find_template_chain
 
 # Fields that only a spec sets, or that belong elsewhere in the template.
-NOT_IN_TEMPLATE = {
+NOT_IN_JOB_TEMPLATE = {
     "apiVersion": "Remove it; the top of the file says it.",
     "kind": "Remove it; the top of the file says it.",
     "name": "Remove it; each spec has a name of its own.",
@@ -40,7 +40,7 @@ NOT_IN_TEMPLATE = {
 }
 
 
-def check_alone(template: JobTemplate, document: Document, stem: str, number: str | None) -> list[Finding]:
+def check_template(template: JobTemplate, document: Document, stem: str, number: str | None) -> list[Finding]:
     """Return all findings that need only this file."""
     return [
         *_check_name(template, document, stem, number),
@@ -80,47 +80,49 @@ def _check_parameters(template: JobTemplate, document: Document) -> Iterator[Fin
             return
         free = one.model_copy(update={"enum": ()})
         for index, value in enumerate(one.enum):
-            yield from wrong_value(free, name, document, (*at, "enum", index), value)
+            yield from check_parameter_value(free, name, document, (*at, "enum", index), value)
         if one.default is not None:
-            yield from wrong_value(one, name, document, (*at, "default"), one.default)
+            yield from check_parameter_value(one, name, document, (*at, "default"), one.default)
 
 
 def _check_own(document: Document) -> Iterator[Finding]:
     for field in document.value["job"]:
-        if field in NOT_IN_TEMPLATE:
+        if field in NOT_IN_JOB_TEMPLATE:
             where = document.where(("job", field), key=True)
             message = f"{field}: is not a field of a template's job"
-            yield Finding(TEMPLATE_UNUSABLE, where, message, NOT_IN_TEMPLATE[field])
+            yield Finding(TEMPLATE_UNUSABLE, where, message, NOT_IN_JOB_TEMPLATE[field])
 
 
 def _check_fields(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
     """Check for fields that no job has, and values that fields do not accept, as far as defaults of
     parameters allow."""
     assert one.document is not None
-    known = {PARAMETERS + name: home for name, home in defaults_of(chain).items()}
-    body = _without(one.document.value["job"], frozenset(known))
+    known = {PARAMETER_PREFIX + name: home for name, home in defaults_of(chain).items()}
+    body = _drop_open_placeholders(one.document.value["job"], frozenset(known))
     layer = Layer(one.document, ("job",), known)
-    make = compiled(body)
+    make = compile_template(body)
     body = make(layer.given) if make else body
-    value = {"apiVersion": API_VERSION, "kind": "TrainingJob", **body}
-    for finding in parse(TrainingJob, FilledDocument(value, [layer]))[1]:
+    value = {"apiVersion": GANGPLAN_API_VERSION, "kind": "TrainingJob", **body}
+    for finding in parse_document(TrainingJob, FilledDocument(value, [layer]))[1]:
         if finding.rule != SPEC_MISSING_FIELD:
             yield finding
 
 
-def _without(value: Any, known: frozenset[str]) -> Any:
+def _drop_open_placeholders(value: Any, known: frozenset[str]) -> Any:
     """Return the fields without those that contain a placeholder without a known value."""
     if not isinstance(value, dict):
         return value
     found = {}
     for key, item in value.items():
-        is_open = not isinstance(item, dict) and any(one.name not in known for one in placeholders(item))
-        if not is_open and not (isinstance(item, dict) and item and not (inner := _without(item, known))):
+        is_open = not isinstance(item, dict) and any(one.name not in known for one in find_placeholders(item))
+        if not is_open and not (
+            isinstance(item, dict) and item and not (inner := _drop_open_placeholders(item, known))
+        ):
             found[key] = inner if isinstance(item, dict) and item else item
     return found
 
 
-def check_twice(files: Sequence[TemplateFile]) -> Iterator[Finding]:
+def check_template_versions(files: Sequence[TemplateFile]) -> Iterator[Finding]:
     """Check that each version of a template is in one file only."""
     first: dict[tuple[str, str, int], TemplateFile] = {}
     for one in files:
@@ -131,14 +133,16 @@ def check_twice(files: Sequence[TemplateFile]) -> Iterator[Finding]:
             yield Finding(TEMPLATE_UNUSABLE, one.document.where(("version",)), message, help)
 
 
-def check_together(templates: Templates) -> Iterator[Finding]:
+def check_template_set(templates: TemplateSet) -> Iterator[Finding]:
     """Check what templates extend, and report placeholders without a parameter and unused parameters."""
     for one in templates.files:
         if one.template is None or one.document is None:
             continue
         chain = [one]
         if one.template.extends is not None:
-            above, wrong = chain_of(templates, one.team, one.template.extends, one.document, ("extends",))
+            above, wrong = find_template_chain(
+                templates, one.team, one.template.extends, one.document, ("extends",)
+            )
             if not above:
                 yield from (wrong,) if wrong else ()
                 continue
@@ -154,32 +158,32 @@ def check_together(templates: Templates) -> Iterator[Finding]:
 def _check_placeholders(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
     assert one.document is not None
     assert one.template is not None
-    names, used = declared(chain), set[str]()
+    names, used = find_declared_parameters(chain), set[str]()
     for each in chain:
         if each.document is not None:
-            used |= {found.name for found in placeholders(each.document.value["job"])}
-    for found in placeholders(one.document.value["job"]):
-        if found.name.startswith(PARAMETERS) and found.name[len(PARAMETERS) :] in names:
+            used |= {found.name for found in find_placeholders(each.document.value["job"])}
+    for found in find_placeholders(one.document.value["job"]):
+        if found.name.startswith(PARAMETER_PREFIX) and found.name[len(PARAMETER_PREFIX) :] in names:
             continue
         where = one.document.inside(("job", *found.path), found.offset)
-        yield Finding(TEMPLATE_PLACEHOLDER, where, *_nameless(found.name, list(names)))
+        yield Finding(TEMPLATE_PLACEHOLDER, where, *_explain_unknown_placeholder(found.name, list(names)))
     for name in one.template.parameters:
-        if PARAMETERS + name not in used:
+        if PARAMETER_PREFIX + name not in used:
             message = f"nothing in the template uses parameter '{name}'"
             where = one.document.where(("parameters", name), key=True)
             help = f"Write ${{{{ parameters.{name} }}}} into job:, or remove it."
             yield Finding(TEMPLATE_PARAMETER_UNUSED, where, message, help)
 
 
-def _nameless(name: str, known: Collection[str]) -> tuple[str, str]:
+def _explain_unknown_placeholder(name: str, known: Collection[str]) -> tuple[str, str]:
     if not name:
         return "'${{' is never closed", "Write ${{ parameters.NAME }}, in quotes inside a list in brackets."
-    if name.startswith(PARAMETERS):
-        bare = name[len(PARAMETERS) :]
-        message, near = f"there is no parameter '{bare}'", closest(bare, known)
+    if name.startswith(PARAMETER_PREFIX):
+        bare = name[len(PARAMETER_PREFIX) :]
+        message, near = f"there is no parameter '{bare}'", find_closest(bare, known)
         if near:
             return message, f"Write ${{{{ parameters.{near} }}}}."
-        return message, nearest(bare, known) if known else f"Add {bare}: under parameters:."
+        return message, suggest_nearest(bare, known) if known else f"Add {bare}: under parameters:."
     if name in known:
         return f"'{name}' names nothing", f"Write ${{{{ parameters.{name} }}}}."
     return f"'{name}' names nothing", "Write ${{ parameters.NAME }}."

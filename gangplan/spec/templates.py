@@ -11,29 +11,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from gangplan.findings import Finding
-from gangplan.model.trial import Expected, FromTemplate
+from gangplan.findings import FieldPath, Finding
+from gangplan.model.trial import ExpectedEfficiency, FromTemplate
 from gangplan.records import dataclass
 from gangplan.rules.templates import (
     TEMPLATE_EXTENDS,
     TEMPLATE_PARAMETER_UNKNOWN,
     TEMPLATE_UNKNOWN,
 )
-from gangplan.source import Document, Path
-from gangplan.spec.filled_document import Argument, FilledDocument, Layer, merged
-from gangplan.spec.near import nearest
-from gangplan.spec.placeholders import PARAMETERS, compiled
-from gangplan.spec.template_arguments import arguments_of
+from gangplan.source import Document
+from gangplan.spec.filled_document import Argument, FilledDocument, Layer, merge_fields
+from gangplan.spec.near import suggest_nearest
+from gangplan.spec.placeholders import PARAMETER_PREFIX, compile_template
+from gangplan.spec.template_arguments import resolve_arguments
 from gangplan.spec.template_file import TemplateFile
 
-PLATFORM = ""
+PLATFORM_TEAM = ""
 # The maximum number of templates from the one that a spec names to the last one that is extended.
-MOST_LAYERS = 8
+MAX_TEMPLATE_LAYERS = 8
 OWN = ("template", "parameters")
 
 
 @dataclass(frozen=True, slots=True)
-class Templates:
+class TemplateSet:
     """All templates of a workspace, and the spec files that may use one, with a mark that changes with what
     they use.
 
@@ -48,7 +48,7 @@ class Templates:
         """Return the templates that specs of a team may name, by name, newest last; the team's own take
         precedence."""
         found: dict[str, list[TemplateFile]] = {}
-        for owner in {PLATFORM, team}:
+        for owner in {PLATFORM_TEAM, team}:
             own: dict[str, list[TemplateFile]] = {}
             for one in self.files:
                 if one.team == owner:
@@ -75,8 +75,8 @@ class Use:
     arguments: Mapping[str, Argument]
 
 
-def chain_of(
-    templates: Templates, team: str, label: str, document: Document, path: Path
+def find_template_chain(
+    templates: TemplateSet, team: str, label: str, document: Document, path: FieldPath
 ) -> tuple[list[TemplateFile], Finding | None]:
     """Return a template and all that it extends, or a finding at the place that names one.
 
@@ -87,16 +87,16 @@ def chain_of(
         one = templates.find(team, label)
         where = document.where(path)
         if one is None:
-            return [], Finding(TEMPLATE_UNKNOWN, where, *_unknown(templates, team, label))
+            return [], Finding(TEMPLATE_UNKNOWN, where, *_explain_unknown_template(templates, team, label))
         if one in found:
             names = " extends ".join(each.label for each in [*found[found.index(one) :], one])
             return [], Finding(
                 TEMPLATE_EXTENDS, where, f"the templates lead back: {names}", "Remove one extends:."
             )
-        if len(found) == MOST_LAYERS:
-            message = f"{found[0].label} is the {MOST_LAYERS + 1}th layer of templates or more"
+        if len(found) == MAX_TEMPLATE_LAYERS:
+            message = f"{found[0].label} is the {MAX_TEMPLATE_LAYERS + 1}th layer of templates or more"
             return [], Finding(
-                TEMPLATE_EXTENDS, where, message, f"Join some: at most {MOST_LAYERS} are followed."
+                TEMPLATE_EXTENDS, where, message, f"Join some: at most {MAX_TEMPLATE_LAYERS} are followed."
             )
         found.append(one)
         if one.template is None or one.document is None:
@@ -107,7 +107,7 @@ def chain_of(
         label, document, path, team = one.template.extends, one.document, ("extends",), one.team
 
 
-def _unknown(templates: Templates, team: str, label: str) -> tuple[str, str]:
+def _explain_unknown_template(templates: TemplateSet, team: str, label: str) -> tuple[str, str]:
     known = templates.seen_by(team)
     name, _, version = label.partition("@")
     if name in known and version:
@@ -115,31 +115,31 @@ def _unknown(templates: Templates, team: str, label: str) -> tuple[str, str]:
         return f"template '{name}' has no version {version}", f"There is {there}."
     if not known:
         return f"there is no template '{label}'", f"Write jobtemplates/{name}.yaml with kind: JobTemplate."
-    return f"there is no template '{name}'", nearest(name, known)
+    return f"there is no template '{name}'", suggest_nearest(name, known)
 
 
-def filled(templates: Templates, team: str, document: Document) -> tuple[Use | None, list[Finding]]:
+def fill_template(templates: TemplateSet, team: str, document: Document) -> tuple[Use | None, list[Finding]]:
     """Return the spec in a document with `template:`, with everything filled in, or the findings about it."""
     label = document.value.get("template")
     if not isinstance(label, str):
         return None, []  # reported as a wrong type
-    chain, wrong = chain_of(templates, team, label, document, ("template",))
+    chain, wrong = find_template_chain(templates, team, label, document, ("template",))
     if not chain:
         return None, [wrong] if wrong else []
-    arguments, findings = arguments_of(chain, document)
+    arguments, findings = resolve_arguments(chain, document)
     if findings or arguments is None:
         return None, findings
     own = {name: item for name, item in document.value.items() if name not in OWN}
-    layers = [Layer(document, (), {}), *_layers(chain, arguments)]
+    layers = [Layer(document, (), {}), *_list_template_layers(chain, arguments)]
     value: Any = {}
     for layer in reversed(layers[1:]):
-        make = compiled(layer.value)
-        value = merged(make(layer.given) if make else layer.value, value)
-    return Use(FilledDocument(merged(own, value), layers), tuple(chain), arguments), []
+        make = compile_template(layer.value)
+        value = merge_fields(make(layer.given) if make else layer.value, value)
+    return Use(FilledDocument(merge_fields(own, value), layers), tuple(chain), arguments), []
 
 
-def by_template(
-    templates: Templates | None, team: str, document: Document
+def apply_template(
+    templates: TemplateSet | None, team: str, document: Document
 ) -> tuple[Document | None, FromTemplate | None, list[Finding]]:
     """Return the document of a spec with `template:` or `parameters:`, filled in, and what it was made
     from."""
@@ -153,7 +153,7 @@ def by_template(
             None,
             [Finding(TEMPLATE_PARAMETER_UNKNOWN, where, "the spec has parameters: and no template:", help)],
         )
-    use, findings = filled(templates or Templates(), team, document)
+    use, findings = fill_template(templates or TemplateSet(), team, document)
     if use is None:
         is_text = isinstance(document.value["template"], str)
         return (None if is_text else document), None, findings
@@ -163,14 +163,18 @@ def by_template(
         FromTemplate(
             use.chain[0].label,
             use.chain[0].file,
-            tuple((name.removeprefix(PARAMETERS), one.given.text) for name, one in use.arguments.items()),
-            tuple(Expected(one.workers, one.efficiency, one.source) for one in expected),
+            tuple(
+                (name.removeprefix(PARAMETER_PREFIX), one.given.text) for name, one in use.arguments.items()
+            ),
+            tuple(ExpectedEfficiency(one.workers, one.efficiency, one.source) for one in expected),
         ),
         [],
     )
 
 
-def _layers(chain: Sequence[TemplateFile], arguments: Mapping[str, Argument]) -> Iterator[Layer]:
+def _list_template_layers(
+    chain: Sequence[TemplateFile], arguments: Mapping[str, Argument]
+) -> Iterator[Layer]:
     for one in chain:
         assert one.document is not None
         yield Layer(one.document, ("job",), arguments)

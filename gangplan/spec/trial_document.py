@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.findings import Fix, Location
-from gangplan.source import Document, Path
-from gangplan.spec.placeholders import Given, written
+from gangplan.findings import FieldPath, Fix, Location
+from gangplan.source import Document
+from gangplan.spec.placeholders import GivenValue, fill_scalar
 
 TEMPLATE = "template"
 
@@ -21,49 +21,49 @@ class TrialDocument(Document):
     __slots__ = ("_base", "_given", "_own")
 
     def __init__(
-        self, base: Document, value: Mapping[str, Any], given: Mapping[str, Given], own: frozenset[str]
+        self, base: Document, value: Mapping[str, Any], given: Mapping[str, GivenValue], own: frozenset[str]
     ) -> None:
         """Store the whole job as `value`; `own` are its fields that do not come from the template."""
         super().__init__(base.file, value, "")
         self._base, self._given, self._own = base, given, own
 
-    def _there(self, path: Path) -> Path:
+    def _there(self, path: FieldPath) -> FieldPath:
         inside = self._base.value[TEMPLATE]
         if path[:1] == ("parameters",) and "parameters" in inside and (path[1:] or TEMPLATE not in inside):
             return (TEMPLATE, *path)  # parameters of the template that the job is made from
         return path[:1] if not path or path[0] in self._own else (TEMPLATE, *path)
 
-    def where(self, path: Path, key: bool = False) -> Location:
+    def where(self, path: FieldPath, key: bool = False) -> Location:
         """Return the place in the sweep's file."""
         return self._base.where(self._there(path) if path else (TEMPLATE,), key=key)
 
-    def text(self, path: Path) -> str | None:
+    def text(self, path: FieldPath) -> str | None:
         """Return the scalar as it would be written in the trial's own file."""
         found = self._base.text(self._there(path))
         if found is None:
             return None
-        filled = written(found, self._given)
+        filled = fill_scalar(found, self._given)
         return found if filled is None else filled
 
-    def is_quoted(self, path: Path) -> bool:
+    def is_quoted(self, path: FieldPath) -> bool:
         """Return whether the value at a path can only be text."""
         return self._base.is_quoted(self._there(path))
 
-    def inside(self, path: Path, offset: int) -> Location:
+    def inside(self, path: FieldPath, offset: int) -> Location:
         """Return the place of a character; if the value is filled in, that of the whole value."""
         found = self._base.text(self._there(path)) or ""
-        if written(found, self._given) is not None:
+        if fill_scalar(found, self._given) is not None:
             return self.where(path)
         return self._base.inside(self._there(path), offset)
 
-    def fix(self, path: Path, replacement: str, why: str, key: bool = False) -> Fix | None:
+    def fix(self, path: FieldPath, replacement: str, why: str, key: bool = False) -> Fix | None:
         """Return the fix of the sweep's file; None for a filled-in value, which differs in other trials."""
         found = self._base.text(self._there(path)) or ""
-        if not key and written(found, self._given) is not None:
+        if not key and fill_scalar(found, self._given) is not None:
             return None
         return self._base.fix(self._there(path), replacement, why, key=key)
 
-    def like(self, path: Path, text: str) -> str | None:
+    def like(self, path: FieldPath, text: str) -> str | None:
         """Return another value for the path in the style of the current one."""
         return self._base.like(self._there(path), text)
 

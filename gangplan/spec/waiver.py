@@ -7,7 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from gangplan.spec.base import ApiVersion, Cpu, DurationSeconds, Memory, Strict, helpful, is_blank, reason
+from gangplan.spec.base import (
+    ApiVersion,
+    Cpu,
+    DurationSeconds,
+    Memory,
+    Strict,
+    build_helpful_error,
+    is_blank,
+    parse_reason,
+)
 from gangplan.spec.team import Day
 
 # A name, or a pattern in which '*' matches any characters and '?' one.
@@ -15,16 +24,18 @@ NamePattern = Annotated[str, Field(pattern=r"^[a-z?*][-a-z0-9?*]*$", max_length=
 RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=56)]
 
 
-def _reason(text: str) -> str:
-    return reason(
+def _parse_waiver_reason(text: str) -> str:
+    return parse_reason(
         text,
         "Say in a sentence why the rule cannot be kept, such as: The vendor's image cannot be rebuilt before May.",
     )
 
 
-def _approver(text: str) -> str:
+def _validate_waiver_approver(text: str) -> str:
     if is_blank(text):
-        raise helpful("approver", "nobody approved it", "Name who did: approver: ml-platform@example.com.")
+        raise build_helpful_error(
+            "approver", "nobody approved it", "Name who did: approver: ml-platform@example.com."
+        )
     return text
 
 
@@ -57,11 +68,11 @@ class WaiverLimit(Strict):
     retries: Annotated[int, Field(ge=0, le=3)] | None = Field(None, description="Most retries.", examples=[1])
 
 
-def _scope(scope: WaiverScope) -> WaiverScope:
+def _validate_waiver_scope(scope: WaiverScope) -> WaiverScope:
     # `?*`, `????` and `*-*` select nothing in particular: only letters and digits narrow a pattern.
     narrow = [one for one in (scope.cluster, scope.team, scope.job) if one and one.strip("*?-")]
     if not narrow:
-        raise helpful(
+        raise build_helpful_error(
             "scope",
             "the waiver covers every run of every team",
             "Name a cluster, team or job: scope: {team: nlp}. To relax a policy for a whole cluster, set policies.actions in its cluster.yaml.",
@@ -77,14 +88,14 @@ class Waiver(Strict):
     rule: RuleName = Field(
         description="Rule or policy by its id, as findings show it in brackets.", examples=["image-digest"]
     )
-    scope: Annotated[WaiverScope, AfterValidator(_scope)] = Field(
+    scope: Annotated[WaiverScope, AfterValidator(_validate_waiver_scope)] = Field(
         description="Which cluster, team and job it covers.", examples=[{"team": "nlp", "job": "llm-*"}]
     )
-    reason: Annotated[str, Field(max_length=1024), AfterValidator(_reason)] = Field(
+    reason: Annotated[str, Field(max_length=1024), AfterValidator(_parse_waiver_reason)] = Field(
         description="Why the rule cannot be kept, in 10 characters or more; shown wherever the waiver is used.",
         examples=["The vendor's image cannot be rebuilt before May."],
     )
-    approver: Annotated[str, Field(max_length=253), AfterValidator(_approver)] = Field(
+    approver: Annotated[str, Field(max_length=253), AfterValidator(_validate_waiver_approver)] = Field(
         description="Who allowed it; not blank.", examples=["ml-platform@example.com"]
     )
     expires: Day = Field(

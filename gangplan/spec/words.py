@@ -7,17 +7,17 @@ patterns in plain words.
 from __future__ import annotations
 
 
-def bare(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a name without what tools write differently: its case, dashes, underscores and dots."""
     return name.lower().translate(str.maketrans("", "", "_-. /"))
 
 
-def _by_name(groups: dict[str, str]) -> dict[str, str]:
-    return {bare(name): meant for meant, names in groups.items() for name in names.split()}
+def _index_synonyms_by_name(groups: dict[str, str]) -> dict[str, str]:
+    return {fold_name(name): meant for meant, names in groups.items() for name in names.split()}
 
 
 # Field of gangplan -> its names elsewhere. A field in a block is named by its path.
-SYNONYMS = _by_name(
+SYNONYMS = _index_synonyms_by_name(
     {
         "workers": "replicas num_replicas nodes num_nodes nnodes n_nodes node_count workerCount num_workers"
         " worker_count replica_count select instance_count instances num_instances parallelism completions hosts_count pods",
@@ -138,7 +138,7 @@ _ABSENT = {
     "Remove it; gangplan sends no messages. Alerts are set in the cluster's cluster.yaml.": "email mail mail_user"
     " mail_type notify notifications slack alerts",
 }  # fmt: skip
-ABSENT = {bare(name): help for help, names in _ABSENT.items() for name in names.split()}
+ABSENT_FIELDS = {fold_name(name): help for help, names in _ABSENT.items() for name in names.split()}
 # The same for fields inside a field of any file: the field or kind of file, the help, and the field that the
 # help writes.
 _NO_HOSTS = "Write cidr: with the addresses behind the name, such as 10.20.0.0/16: a NetworkPolicy knows no host names."
@@ -156,25 +156,27 @@ _SYNONYMS_INSIDE = {
     ("Cluster", "nodePools"): "pools nodes",
 }
 SYNONYMS_INSIDE = {
-    (place, bare(name)): field for (place, field), names in _SYNONYMS_INSIDE.items() for name in names.split()
+    (place, fold_name(name)): field
+    for (place, field), names in _SYNONYMS_INSIDE.items()
+    for name in names.split()
 }
 ABSENT_INSIDE = {
-    (field, bare(name)): (help, written)
+    (field, fold_name(name)): (help, written)
     for (field, help, written), names in _ABSENT_INSIDE.items()
     for name in names.split()
 }
 
-RESERVED = {
+RESERVED_FIELDS = {
     "suspend": "Kueue owns suspend; set state: stopped to end a run",
     "preempt": "a run preempts others by its priority alone; write priority: high where the team may",
     "expert": "raw patches are not part of this version; use overlays/<cluster>/kustomization.yaml",
 }
 # Kinds that `gangplan import` reads.
-IMPORTED = frozenset(
+IMPORTABLE_KINDS = frozenset(
     ("MPIJob", "PyTorchJob", "TrainJob", "JobSet", "Job", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob")
 )
 # Kinds of files of this format, and where they are.
-PLACES = {
+PATH_OF_KIND = {
     "TrainingJob": "specs/<team>/<job>.yaml",
     "Sweep": "specs/<team>/<sweep>.yaml",
     "JobTemplate": "jobtemplates/<name>.yaml or specs/<team>/templates/<name>.yaml",
@@ -185,14 +187,14 @@ PLACES = {
 }
 
 # The meanings of some words, for helps that need more than the words alone.
-MEANINGS = {
+FIELD_MEANINGS = {
     "priority": "critical starts before high, high before normal, normal before low; a run may preempt those below it",
     "state": "active runs are applied; a stopped run is ended and kept as a record; an archived run stays in Git and is not applied",
     "framework": "it says how the command is started: by mpirun (mpi, horovod, deepspeed) or by torchrun (torch)",
     "capacity": "spot nodes are cheaper and may be reclaimed",
 }
 # Field -> value (or values) of gangplan -> what people write for it.
-VALUES = {
+VALUE_SYNONYMS = {
     "priority": {
         "high or critical": "urgent highest asap important top emergency",
         "critical": "p0 max maximum blocker system-cluster-critical",
@@ -233,7 +235,7 @@ VALUES = {
 }  # fmt: skip
 # Known MPI libraries that gangplan cannot launch.
 OTHER_MPI = {
-    bare(name): name
+    fold_name(name): name
     for name in [
         "SpectrumMPI",
         "MVAPICH",
@@ -250,7 +252,7 @@ OTHER_MPI = {
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 LABEL_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 # Patterns in words; for other patterns, the field's example is used.
-FORMS = {
+PATTERN_DESCRIPTIONS = {
     r"^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$": "the name of a CSI driver, such as secrets-store.csi.k8s.io",
     r"^[a-z0-9]+$": "the name of a file system, such as ext4",
     r"^(hf://(datasets/)?[A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*(@[A-Za-z0-9][-A-Za-z0-9_./]*)?|[a-z0-9]([-a-z0-9]*[a-z0-9])?(/[!-~]+)?)$": "hf://OWNER/NAME or hf://datasets/OWNER/NAME, with @REVISION, or a connection of the team with a path",

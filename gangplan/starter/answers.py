@@ -8,21 +8,21 @@ from dataclasses import field
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.gitops.source import EXAMPLE
+from gangplan.gitops.source import EXAMPLE_REPOSITORY
 from gangplan.records import dataclass
-from gangplan.spec.lookalikes import without_accents
-from gangplan.spec.namespaces import RESERVED
-from gangplan.spec.near import nearest
+from gangplan.spec.lookalikes import strip_accents
+from gangplan.spec.namespaces import RESERVED_NAMESPACES
+from gangplan.spec.near import suggest_nearest
 from gangplan.spec.words import DNS_LABEL
 
-FORGES = ("github", "gitlab", "none")
-ENGINES = ("argocd", "flux", "tekton", "none")
+STARTER_FORGES = ("github", "gitlab", "none")
+STARTER_ENGINES = ("argocd", "flux", "tekton", "none")
 ACCELERATORS = ("nvidia", "amd", "none")
 _MOST = 63
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class WorkspaceAnswers:
     """The answers that a new workspace is built from.
 
     `forge` reviews changes, `sync` is the engine that syncs them, and `team` and `cluster` are the first
@@ -35,7 +35,7 @@ class Answers:
     sync: str
     team: str
     cluster: str
-    repository: str = EXAMPLE
+    repository: str = EXAMPLE_REPOSITORY
     branch: str = "main"
     is_sample: bool = False
     prefix: str = ""
@@ -56,7 +56,7 @@ class Answers:
 def check_choice(what: str, value: str, known: tuple[str, ...]) -> str:
     """Return the value if it is one of those known. Raises UserError."""
     if value not in known:
-        raise UserError(f"there is no {what} '{value}'", nearest(value, known))
+        raise UserError(f"there is no {what} '{value}'", suggest_nearest(value, known))
     return value
 
 
@@ -66,7 +66,7 @@ def check_name(what: str, value: str) -> str:
     Raises UserError if it cannot.
     """
     if not re.fullmatch(DNS_LABEL, value) or len(value) > _MOST:
-        near = without_accents(value)
+        near = strip_accents(value)
         like = re.sub(r"[^a-z0-9]+", "-", near).lstrip("-0123456789")[:_MOST].strip("-")
         if any(sign.isalnum() and not sign.isascii() for sign in near):
             like = ""  # of a name in another alphabet, too little would be left
@@ -74,7 +74,7 @@ def check_name(what: str, value: str) -> str:
             f"Write {like}." if like else "Use lower-case letters, digits and '-', and begin with a letter."
         )
         raise UserError(f"'{value}' cannot be the name of a {what}", help)
-    if what == "team" and RESERVED.fullmatch(value):
+    if what == "team" and RESERVED_NAMESPACES.fullmatch(value):
         message = f"'{value}' cannot be the name of a team: its namespace belongs to the platform"
         raise UserError(message, "Choose another name, such as nlp.")
     return value

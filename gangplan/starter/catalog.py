@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.source import Document, load
-from gangplan.starter.text import block_text
+from gangplan.source import Document, load_document
+from gangplan.starter.text import render_block_text
 from gangplan.workspace import CATALOG
 
 
-def with_image(data: bytes, name: str, values: Mapping[str, Any]) -> bytes:
+def add_catalog_image(data: bytes, name: str, values: Mapping[str, Any]) -> bytes:
     """Return the catalog with one more image after the others.
 
     Raises UserError if the file cannot be read, already has the image, or is written so that a new entry
     cannot be inserted.
     """
-    document, _ = load(data, CATALOG)
+    document, _ = load_document(data, CATALOG)
     images = document.value.get("images") if document and isinstance(document.value, dict) else None
     if document is None or not isinstance(images, dict) or not images:
         raise UserError(f"{CATALOG} cannot be read", "Run gangplan validate, and correct it first.")
@@ -26,17 +26,17 @@ def with_image(data: bytes, name: str, values: Mapping[str, Any]) -> bytes:
         raise UserError(
             f"{place}: there is an image '{name}' already", "Change that one, or take another name."
         )
-    added = _inserted(data, document, name, values)
-    found, _ = load(added, CATALOG)
+    added = _insert_catalog_entry(data, document, name, values)
+    found, _ = load_document(added, CATALOG)
     if found is None or found.value != {**document.value, "images": {**images, name: dict(values)}}:
-        entry = block_text({name: dict(values)}, "  ")
+        entry = render_block_text({name: dict(values)}, "  ")
         raise UserError(
             f"{CATALOG} is written so that an entry cannot be added", f"Add it yourself:\n{entry.rstrip()}"
         )
     return added
 
 
-def _inserted(data: bytes, document: Document, name: str, values: Mapping[str, Any]) -> bytes:
+def _insert_catalog_entry(data: bytes, document: Document, name: str, values: Mapping[str, Any]) -> bytes:
     """Insert the entry before the field that follows the images, or at the end."""
     images = document.value["images"]
     first = document.where(("images", next(iter(images))), key=True)
@@ -49,7 +49,7 @@ def _inserted(data: bytes, document: Document, name: str, values: Mapping[str, A
         at -= 1  # a comment above a field belongs to it
     if lines and not lines[at - 1].endswith("\n"):
         lines[at - 1] += "\n"
-    entry = block_text({name: dict(values)}, " " * max((first.column or 1) - 1, 0))
+    entry = render_block_text({name: dict(values)}, " " * max((first.column or 1) - 1, 0))
     if any(line.endswith("\r\n") for line in lines):
         entry = entry.replace("\n", "\r\n")
     return "".join([*lines[:at], entry, *lines[at:]]).encode()

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from gangplan.source import MOST_BYTES
+from gangplan.source import MAX_DOCUMENT_BYTES
 from gangplan.spec.listing import FILES_FOLDER
-from gangplan.starter.write import write_new
+from gangplan.starter.write import write_new_files
 from gangplan.workspace import OVERLAYS, SPECS
 
 # What a spec depends on, besides the files of the teams.
@@ -19,7 +19,9 @@ _READ = (OVERLAYS, "images", "policies", "schemas", TEMPLATES)
 
 
 @contextmanager
-def drafted(root: Path | None, files: Mapping[str, str], specs: Collection[str] = ()) -> Iterator[Path]:
+def create_temporary_workspace(
+    root: Path | None, files: Mapping[str, str], specs: Collection[str] = ()
+) -> Iterator[Path]:
     """Yield a temporary workspace with the files, and with everything of the workspace at `root` except its
     specs.
 
@@ -32,20 +34,20 @@ def drafted(root: Path | None, files: Mapping[str, str], specs: Collection[str] 
         for part in (SPECS, OVERLAYS):
             (folder / part).mkdir()
         if root is not None:
-            _copy(root, folder)
+            _copy_spec_dependencies(root, folder)
             _copy_named(root, folder, specs)
             for path, text in files.items():
                 if "\nafter:" in text:
                     _copy_specs(root, folder, Path(path).parts[1])
-                if path.startswith(f"{SPECS}/") and _names_files(text):
+                if path.startswith(f"{SPECS}/") and _may_name_nearby_files(text):
                     _copy_beside(root, folder, Path(path).parent)
         for path in files:
             (folder / path).unlink(missing_ok=True)
-        write_new(folder, files)
+        write_new_files(folder, files)
         yield folder
 
 
-def _copy(root: Path, folder: Path) -> None:
+def _copy_spec_dependencies(root: Path, folder: Path) -> None:
     """Copy what specs depend on.
 
     Links stay links, so that the copy is refused because of one, as the workspace is.
@@ -68,13 +70,13 @@ def _copy_named(root: Path, folder: Path, specs: Collection[str]) -> None:
         data = (root / name).read_bytes()
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-        if _names_files(data.decode(errors="replace")):
+        if _may_name_nearby_files(data.decode(errors="replace")):
             beside.add(Path(name).parent)
     for where in sorted(beside):
         _copy_beside(root, folder, where)
 
 
-def _names_files(text: str) -> bool:
+def _may_name_nearby_files(text: str) -> bool:
     """Return whether a spec may name files next to it; the schema in its first line does not count."""
     return any("./" in line for line in text.splitlines() if not line.startswith("#"))
 
@@ -86,7 +88,12 @@ def _copy_beside(root: Path, folder: Path, where: Path) -> None:
     beside = (path for path in (root / where).iterdir() if path.suffix not in (".yaml", ".yml"))
     for path in sorted([*beside, *(root / where / FILES_FOLDER).rglob("*")]):
         target = folder / path.relative_to(root)
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES or target.exists():
+        if (
+            path.is_symlink()
+            or not path.is_file()
+            or path.stat().st_size > MAX_DOCUMENT_BYTES
+            or target.exists()
+        ):
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target, follow_symlinks=False)

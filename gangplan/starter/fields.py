@@ -8,10 +8,16 @@ from functools import cache
 from typing import Any
 
 from gangplan.records import dataclass
-from gangplan.reference.schemas import schema_of
+from gangplan.reference.schemas import build_format_schema
 
 #: What `gangplan new` writes, and its format. An image is an entry of the catalog.
-FORMATS = {"job": "spec", "team": "team", "cluster": "cluster", "image": "catalog", "waiver": "waiver"}
+NEW_FILE_FORMATS = {
+    "job": "spec",
+    "team": "team",
+    "cluster": "cluster",
+    "image": "catalog",
+    "waiver": "waiver",
+}
 # Fields that every file has, or that follow from the path of the file.
 _GIVEN = {
     "job": ("apiVersion", "kind", "name", "team"),
@@ -52,12 +58,12 @@ class NewField:
 @cache
 def fields_of(kind: str) -> tuple[NewField, ...]:
     """Return the fields of a kind of file, in the order of its format."""
-    schema = schema_of(FORMATS[kind])
+    schema = build_format_schema(NEW_FILE_FORMATS[kind])
     block = schema["$defs"]["Image"] if kind == "image" else schema
-    return tuple(_walk(block, (), schema, _GIVEN[kind], True))
+    return tuple(_list_schema_fields(block, (), schema, _GIVEN[kind], True))
 
 
-def _walk(
+def _list_schema_fields(
     block: Schema, path: tuple[str, ...], schema: Schema, without: tuple[str, ...], is_needed: bool
 ) -> Iterator[NewField]:
     """Yield the fields of a block, and those of its inner blocks one by one.
@@ -67,16 +73,16 @@ def _walk(
     for name, field in block["properties"].items():
         if not path and name in without:
             continue
-        here, node = (*path, name), _bare(field, schema)
+        here, node = (*path, name), _resolve_field_schema(field, schema)
         is_required = is_needed and name in block.get("required", ())
         if "properties" in node:
-            yield from _walk(node, here, schema, (), is_required)
+            yield from _list_schema_fields(node, here, schema, (), is_required)
             continue
-        shape, entry = _shape(node, schema)
+        shape, entry = _find_flag_shape(node, schema)
         yield NewField(
             here,
             shape,
-            _types(entry),
+            _list_json_types(entry),
             tuple(str(one) for one in entry.get("enum", ())),
             field.get("description", ""),
             (field.get("examples") or [None])[0],
@@ -85,34 +91,34 @@ def _walk(
         )
 
 
-def _shape(node: Schema, schema: Schema) -> tuple[str, Schema]:
+def _find_flag_shape(node: Schema, schema: Schema) -> tuple[str, Schema]:
     """Return how a flag gives the value, and the schema of a value or of an entry."""
     if any(one.get("type") == "array" for one in node.get("anyOf", ())):  # a command: words, or one line
         return "value", {"type": "string"}
     if node.get("type") == "array":
-        entry = _bare(node["items"], schema)
+        entry = _resolve_field_schema(node["items"], schema)
         return ("list", entry) if _is_plain(entry) else ("blocks", entry)
     if node.get("type") == "object":
         inside = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
-        entry = next((_bare(one, schema) for one in inside if isinstance(one, dict)), {})
+        entry = next((_resolve_field_schema(one, schema) for one in inside if isinstance(one, dict)), {})
         return ("map", entry) if _is_plain(entry) else ("named", entry)
     return ("truth" if node.get("type") == "boolean" else "value"), node
 
 
-def _bare(field: Schema, schema: Schema) -> Schema:
+def _resolve_field_schema(field: Schema, schema: Schema) -> Schema:
     """Return a field's schema without references and without null."""
     if "$ref" in field:
         found: Schema = schema["$defs"][field["$ref"].rsplit("/", 1)[-1]]
-        return _bare(found, schema)
+        return _resolve_field_schema(found, schema)
     others = [one for one in field.get("anyOf", ()) if one.get("type") != "null"]
-    return _bare(others[0], schema) if len(others) == 1 else field
+    return _resolve_field_schema(others[0], schema) if len(others) == 1 else field
 
 
 def _is_plain(entry: Schema) -> bool:
-    return not {"object", "array"} & set(_types(entry))
+    return not {"object", "array"} & set(_list_json_types(entry))
 
 
-def _types(entry: Schema) -> tuple[str, ...]:
+def _list_json_types(entry: Schema) -> tuple[str, ...]:
     """Return the JSON types that a schema accepts."""
     if "$ref" in entry:  # a block in one of several forms
         return ("object",)
@@ -120,4 +126,4 @@ def _types(entry: Schema) -> tuple[str, ...]:
     if own is not None:
         return tuple(own) if isinstance(own, list) else (own,)
     inner = [*entry.get("anyOf", ()), *entry.get("oneOf", ())]
-    return tuple(dict.fromkeys(kind for one in inner for kind in _types(one))) or ("string",)
+    return tuple(dict.fromkeys(kind for one in inner for kind in _list_json_types(one))) or ("string",)

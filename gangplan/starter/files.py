@@ -8,14 +8,14 @@ import shlex
 from typing import Any
 
 from gangplan import __version__
-from gangplan.delivery.stated import FILE
-from gangplan.gitops.ci import BRANCH, is_folder
-from gangplan.reference.schemas import editor_schema, models
-from gangplan.starter.answers import Answers
-from gangplan.starter.readme import readme
-from gangplan.starter.text import block_text
+from gangplan.delivery.stated import SETTINGS_FILE
+from gangplan.gitops.ci import DEFAULT_BRANCH, is_recipe_folder
+from gangplan.reference.schemas import build_editor_schema, list_format_models
+from gangplan.starter.answers import WorkspaceAnswers
+from gangplan.starter.readme import render_readme
+from gangplan.starter.text import render_block_text
 from gangplan.template import render_yaml
-from gangplan.workspace import READ
+from gangplan.workspace import READ_FOLDERS
 
 SCHEMAS = ".vscode/schemas"
 # Files that --sample adds to those of every workspace.
@@ -71,7 +71,7 @@ gangplan%s=={__version__}
 _SETTINGS = {"tekton": "{sync: kubeconfig}"}
 
 
-def workspace_files(answers: Answers) -> dict[str, str]:
+def build_workspace_files(answers: WorkspaceAnswers) -> dict[str, str]:
     """Build all files except those that `gangplan gitops` writes, by path from the root."""
     values = {
         "team": answers.team,
@@ -85,23 +85,23 @@ def workspace_files(answers: Answers) -> dict[str, str]:
     files = {
         f"specs/{answers.team}/quickstart.yaml": render_yaml("workspace/job.yaml.j2", values),
         f"specs/{answers.team}/team.yaml": render_yaml("workspace/team.yaml.j2", values),
-        f"overlays/{answers.cluster}/cluster.yaml": _cluster(answers, values),
+        f"overlays/{answers.cluster}/cluster.yaml": _render_cluster_file(answers, values),
         "images/catalog.yaml": render_yaml("workspace/catalog.yaml.j2", values),
-        ".pre-commit-config.yaml": _hooks(answers.prefix),
+        ".pre-commit-config.yaml": _render_pre_commit_hooks(answers.prefix),
         ".editorconfig": _EDITORCONFIG,
         ".gitignore": _IGNORE,
-        ".gitattributes": _attributes(answers),
+        ".gitattributes": _format_git_attributes(answers),
         "requirements.txt": _REQUIREMENTS % ("[cluster]" if answers.sync == "tekton" else ""),
-        "README.md": readme(answers),
-        **_delivery(answers),
+        "README.md": render_readme(answers),
+        **_build_delivery_file(answers),
     }
     if answers.is_sample:
         for path, name in _SAMPLE.items():
             files[path.format(team=answers.team)] = render_yaml(name, values)
-    return dict(sorted((files | _editor()).items()))
+    return dict(sorted((files | _build_editor_files()).items()))
 
 
-def _cluster(answers: Answers, values: dict[str, Any]) -> str:
+def _render_cluster_file(answers: WorkspaceAnswers, values: dict[str, Any]) -> str:
     """Render the cluster's file: an example, or what was seen of a cluster."""
     seen = answers.seen
     versions = {**_VERSIONS, **seen.get("versions", {})}
@@ -118,13 +118,16 @@ def _cluster(answers: Answers, values: dict[str, Any]) -> str:
     text = render_yaml("workspace/cluster.yaml.j2", {**values, **more})
     for name in ("nodePools", "storageClasses"):
         if name in seen:
-            text = text.replace(f"  # {name}\n", block_text(seen[name], "  "))
+            text = text.replace(f"  # {name}\n", render_block_text(seen[name], "  "))
     return text
 
 
-def _editor() -> dict[str, str]:
+def _build_editor_files() -> dict[str, str]:
     """Build the schemas of all file formats, and the settings that bind them to files."""
-    files = {f"{SCHEMAS}/{kind}.json": _json(editor_schema(kind)) for kind in models()}
+    files = {
+        f"{SCHEMAS}/{kind}.json": _format_json_file(build_editor_schema(kind))
+        for kind in list_format_models()
+    }
     bound = {
         "spec": ["specs/*/**/*.yaml", "!specs/*/team.yaml", "!specs/**/files/**", "!specs/*/templates/**"],
         "template": ["jobtemplates/*.yaml", "specs/*/templates/*.yaml"],
@@ -132,7 +135,7 @@ def _editor() -> dict[str, str]:
         "cluster": ["overlays/*/cluster.yaml"],
         "catalog": ["images/catalog.yaml"],
         "waiver": ["policies/waivers/*.yaml"],
-        "workspace": [FILE],
+        "workspace": [SETTINGS_FILE],
     }
     settings = {
         "yaml.schemas": {f"./{SCHEMAS}/{kind}.json": patterns for kind, patterns in bound.items()},
@@ -140,14 +143,17 @@ def _editor() -> dict[str, str]:
         "search.exclude": {"rendered": True, SCHEMAS: True},
         "files.readonlyInclude": {"rendered/**": True},
     }
-    return files | {".vscode/settings.json": _json(settings), ".vscode/extensions.json": _json(_EXTENSIONS)}
+    return files | {
+        ".vscode/settings.json": _format_json_file(settings),
+        ".vscode/extensions.json": _format_json_file(_EXTENSIONS),
+    }
 
 
-def _json(document: object) -> str:
+def _format_json_file(document: object) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _attributes(answers: Answers) -> str:
+def _format_git_attributes(answers: WorkspaceAnswers) -> str:
     """Write .gitattributes: line ends, how Git merges rendered/, and what reviewers see collapsed.
 
     rendered/ keeps its diffs, because they show what will be applied. Schemas change only with gangplan, and
@@ -164,11 +170,11 @@ def _attributes(answers: Answers) -> str:
     )
 
 
-def _hooks(folder: str) -> str:
+def _render_pre_commit_hooks(folder: str) -> str:
     """Render the hooks of pre-commit, which runs at the top of the repository and names files from there."""
     at = f" -C {shlex.quote(folder)}" if folder else ""
     top = f"^{re.escape(folder)}/" if folder else "^"
-    inputs = "|".join(READ)
+    inputs = "|".join(READ_FOLDERS)
     values = {
         "folder": folder,
         "file": shlex.quote(f"{folder}/.pre-commit-config.yaml"),
@@ -180,19 +186,19 @@ def _hooks(folder: str) -> str:
     return render_yaml("workspace/pre-commit.yaml.j2", values)
 
 
-def _delivery(answers: Answers) -> dict[str, str]:
+def _build_delivery_file(answers: WorkspaceAnswers) -> dict[str, str]:
     """Write gangplan.yaml, from which `gangplan gitops write` works; nothing if no engine is chosen."""
     needs = {
         "repo": answers.repository,
-        "branch": "" if answers.branch == BRANCH else answers.branch,
+        "branch": "" if answers.branch == DEFAULT_BRANCH else answers.branch,
         "prefix": answers.prefix,
         "forge": "" if answers.forge == "github" else answers.forge,
     }
     engines = [one for one in (answers.sync, answers.forge) if one != "none"]
-    if not answers.prefix or is_folder(answers.prefix):
+    if not answers.prefix or is_recipe_folder(answers.prefix):
         engines.append("codeowners")  # its patterns cannot be quoted
     lines = [f"  {name}: {value}" for name, value in needs.items() if value]
     text = "\n".join(
         [_DELIVERY, *lines, "  engines:", *(f"    {one}: {_SETTINGS.get(one, '{}')}" for one in engines), ""]
     )
-    return {FILE: text} if engines else {}
+    return {SETTINGS_FILE: text} if engines else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gangplan.errors import UserError
-from gangplan.reference.schemas import models
+from gangplan.reference.schemas import list_format_models
 from gangplan.source import Document
 from gangplan.spec.base import Strict
 
@@ -21,7 +21,7 @@ _PLACES = (
 )
 
 
-def format_of(file: str, document: Document | None) -> str:
+def find_file_format(file: str, document: Document | None) -> str:
     """Return the format of a file by its path from the root: `spec`, `sweep`, `team`, ...
 
     Raises UserError for a file of no format.
@@ -38,6 +38,6 @@ def format_of(file: str, document: Document | None) -> str:
     )
 
 
-def model_of(format: str) -> type[Strict]:
+def find_format_model(format: str) -> type[Strict]:
     """Return the model of a format."""
-    return models()[format]
+    return list_format_models()[format]

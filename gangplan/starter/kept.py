@@ -9,11 +9,11 @@ from pathlib import Path
 _OF_LINES = (".gitignore", ".gitattributes")
 
 
-def kept_lines(root: Path, files: Mapping[str, str], there: Sequence[str]) -> list[str]:
+def describe_existing_files(root: Path, files: Mapping[str, str], there: Sequence[str]) -> list[str]:
     """Return messages about files that stay as they are, with the lines to add to some of them."""
     said = []
     for path in there:
-        lacking = _lacking(root / path, files[path]) if path in _OF_LINES else []
+        lacking = _find_missing_lines(root / path, files[path]) if path in _OF_LINES else []
         lines = "this line" if len(lacking) == 1 else "these lines"
         said.append(f"kept {path} as it is" + (f"; add {lines}:" if lacking else ""))
         said += [f"    {line}" for line in lacking]
@@ -22,15 +22,19 @@ def kept_lines(root: Path, files: Mapping[str, str], there: Sequence[str]) -> li
     return said
 
 
-def _lacking(path: Path, text: str) -> list[str]:
+def _find_missing_lines(path: Path, text: str) -> list[str]:
     """Return the lines of a text that a file lacks, ignoring comments and slashes at the ends."""
     try:
         own = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:  # a broken link
         own = []
-    known = {_plain(line) for line in own}
-    return [line for line in text.splitlines() if line and line[0] != "#" and _plain(line) not in known]
+    known = {_normalise_file_line(line) for line in own}
+    return [
+        line
+        for line in text.splitlines()
+        if line and line[0] != "#" and _normalise_file_line(line) not in known
+    ]
 
 
-def _plain(line: str) -> str:
+def _normalise_file_line(line: str) -> str:
     return " ".join(line.split()).strip("/")

@@ -9,34 +9,34 @@ from pathlib import Path
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.rules.model import WARNING
-from gangplan.source import load
+from gangplan.source import load_document
 from gangplan.spec.root import SPECS
 from gangplan.starter.answers import check_name
-from gangplan.starter.catalog import with_image
-from gangplan.starter.draft import drafted
+from gangplan.starter.catalog import add_catalog_image
+from gangplan.starter.draft import create_temporary_workspace
 from gangplan.starter.fields import fields_of
-from gangplan.starter.text import file_text
-from gangplan.starter.values import Given, Values, nested
-from gangplan.workspace import CATALOG, nearest
+from gangplan.starter.text import render_file_text
+from gangplan.starter.values import FlagText, NewFileValues, build_nested_values
+from gangplan.workspace import CATALOG, suggest_nearest
 
 # The name of a job that tries out a new image, and the largest number of teams that it is tried for.
 _TRY, _TRIED = "gangplan-try", 20
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewFile:
     """What is to be written: the kind, its name, the team of a job, and the texts of the fields by flag."""
 
     kind: str
     root: Path
     name: str
     team: str
-    given: Mapping[str, Given]
+    given: Mapping[str, FlagText]
 
     @property
     def file(self) -> str:
@@ -50,70 +50,76 @@ class New:
         }[self.kind]
 
     @property
-    def values(self) -> Values:
+    def values(self) -> NewFileValues:
         """The values of the fields. Raises UserError for an invalid text."""
-        values = nested(fields_of(self.kind), self.given)
+        values = build_nested_values(fields_of(self.kind), self.given)
         if self.kind == "job" and "parameters" in values:
-            from gangplan.starter.parameters import templates_of, typed, types_of  # few jobs have a template
+            from gangplan.starter.parameters import (
+                convert_parameters,
+                find_parameter_types,
+                read_team_templates,
+            )  # few jobs have a template
 
-            templates = templates_of(self.root, self.team)
-            types = types_of(templates, self.team, str(values.get("template", "")))
-            values["parameters"] = typed(values["parameters"], types)
+            templates = read_team_templates(self.root, self.team)
+            types = find_parameter_types(templates, self.team, str(values.get("template", "")))
+            values["parameters"] = convert_parameters(values["parameters"], types)
         return values
 
     def text(self) -> bytes:
         """Return the file as it would be. Raises UserError."""
         if self.kind != "image":
-            return file_text(self.kind, self.values, self.root, self.file).encode()
+            return render_file_text(self.kind, self.values, self.root, self.file).encode()
         path = self.root / CATALOG
         if path.is_symlink():
             raise UserError(f"{CATALOG} is a link", "Replace it with a file.")
         if path.exists():
-            return with_image(path.read_bytes(), self.name, self.values)
-        return file_text("image", {"images": {self.name: self.values}}, self.root, CATALOG).encode()
+            return add_catalog_image(path.read_bytes(), self.name, self.values)
+        return render_file_text("image", {"images": {self.name: self.values}}, self.root, CATALOG).encode()
 
 
-def check(wanted: New, may_exist: bool = False) -> None:
+def check_new_file(wanted: NewFile, may_exist: bool = False) -> None:
     """Refuse an invalid name, and one that is taken unless it may exist. Raises UserError."""
     check_name(wanted.kind, wanted.name)
     if wanted.kind == "job":
         teams = sorted(path.parent.name for path in wanted.root.glob(f"{SPECS}/*/team.yaml"))
         if wanted.team not in teams:
-            raise UserError(f"there is no team '{wanted.team}'", nearest(wanted.team, teams))
+            raise UserError(f"there is no team '{wanted.team}'", suggest_nearest(wanted.team, teams))
     if wanted.kind != "image" and not may_exist and os.path.lexists(wanted.root / wanted.file):
         raise UserError(f"nothing was written: {wanted.file} exists", "Edit it, or take another name.")
 
 
-def judged(wanted: New, data: bytes) -> tuple[Result, list[Finding]]:
+def judge_new_file(wanted: NewFile, data: bytes) -> tuple[Result, list[Finding]]:
     """Return the result and findings of a check as if the file existed."""
-    with drafted(wanted.root, {wanted.file: data.decode()}) as draft:
+    with create_temporary_workspace(wanted.root, {wanted.file: data.decode()}) as draft:
         named = (wanted.file,) if wanted.kind == "job" else ()
-        result = preview(Request(draft, specs=named, engine="serial"))
+        result = preview_render(Request(draft, specs=named, engine="serial"))
     about = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]
     if wanted.kind == "image":
-        about += [one for one in _unusable(wanted, data) if one not in about]
+        about += [one for one in _check_image_usable_by_teams(wanted, data) if one not in about]
     if wanted.kind != "job":
         # Other files may have faults of their own; these are reported when those files are checked.
         about = [one for one in about if one.where.file == wanted.file]
     return result, about
 
 
-def _unusable(wanted: New, data: bytes) -> list[Finding]:
+def _check_image_usable_by_teams(wanted: NewFile, data: bytes) -> list[Finding]:
     """Return why no team could run a job with a new image, at its entry; empty if one could.
 
     What others would have to allow, such as a registry, is a warning, because the entry may be added first.
     """
-    from gangplan.resolve.image_checks import ABOUT_IMAGES  # only new images need it
+    from gangplan.resolve.image_checks import IMAGE_RULES  # only new images need it
 
     spec = f"apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: {wanted.name}\ncommand: ['true']\n"
     teams = sorted(path.parent.name for path in wanted.root.glob(f"{SPECS}/*/team.yaml"))[:_TRIED]
     tries = [f"{SPECS}/{team}/{_TRY}.yaml" for team in teams]
-    document, _ = load(data, CATALOG)
+    document, _ = load_document(data, CATALOG)
     if document is None or not tries:
         return []
-    with drafted(wanted.root, {wanted.file: data.decode(), **dict.fromkeys(tries, spec)}) as draft:
-        found = preview(Request(draft, specs=tuple(tries), engine="serial")).findings
-    wrong = [one for one in found if one.is_error and one.rule in ABOUT_IMAGES]
+    with create_temporary_workspace(
+        wanted.root, {wanted.file: data.decode(), **dict.fromkeys(tries, spec)}
+    ) as draft:
+        found = preview_render(Request(draft, specs=tuple(tries), engine="serial")).findings
+    wrong = [one for one in found if one.is_error and one.rule in IMAGE_RULES]
     by_team = [[one for one in wrong if one.where.file in (file, CATALOG)] for file in tries]
     entry = document.where(("images", wanted.name), key=True)
     return [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gangplan.gitops.source import EXAMPLE
-from gangplan.starter.answers import Answers
+from gangplan.gitops.source import EXAMPLE_REPOSITORY
+from gangplan.starter.answers import WorkspaceAnswers
 
 _ENGINES = {"argocd": "Argo CD", "flux": "Flux"}
 
 
-def readme(answers: Answers) -> str:
+def render_readme(answers: WorkspaceAnswers) -> str:
     """Write the README in Markdown."""
     folders = [
         ("`specs/<team>/`", "the jobs of each team, one file each, and `team.yaml`", "the team"),
@@ -24,7 +24,7 @@ def readme(answers: Answers) -> str:
         engine = _ENGINES[answers.sync]
         folders.append((f"`{answers.sync}/`", f"what {engine} reads: apply it once per cluster", "platform"))
     table = "\n".join(f"| {folder} | {contents} | {owner} |" for folder, contents, owner in folders)
-    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(_steps(answers), 1))
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(_describe_first_steps(answers), 1))
     return (
         "# Training jobs\n\n"
         "Each job is a short file in `specs/`. [gangplan](requirements.txt) turns it into Kubernetes objects in\n"
@@ -44,7 +44,7 @@ def readme(answers: Answers) -> str:
     )
 
 
-def _steps(answers: Answers) -> tuple[str, ...]:
+def _describe_first_steps(answers: WorkspaceAnswers) -> tuple[str, ...]:
     """Return five steps from the new folder to a run."""
     files = " and ".join(f"`overlays/{name}/cluster.yaml`" for name in answers.clusters)
     task = "Add quotas to what was seen, in" if answers.seen else "State versions, node pools and quotas in"
@@ -56,17 +56,23 @@ def _steps(answers: Answers) -> tuple[str, ...]:
         "Name your images in `images/catalog.yaml`, whose entries are examples. `gangplan images pin` looks up\n"
         "   their digests."
     )
-    return state, catalog, _first_job(answers), _review(answers), _sync(answers)
+    return (
+        state,
+        catalog,
+        _describe_first_job_step(answers),
+        _describe_review_step(answers),
+        _describe_sync_step(answers),
+    )
 
 
-def _first_job(answers: Answers) -> str:
+def _describe_first_job_step(answers: WorkspaceAnswers) -> str:
     return (
         f"Change the first job, `specs/{answers.team}/quickstart.yaml`. Then run `gangplan render` and\n"
         "   `gangplan validate`, and commit."
     )
 
 
-def _review(answers: Answers) -> str:
+def _describe_review_step(answers: WorkspaceAnswers) -> str:
     hooks = "`pre-commit install` checks each commit on your machine."
     if answers.forge == "none" and answers.sync != "tekton":
         return (
@@ -79,7 +85,7 @@ def _review(answers: Answers) -> str:
     return f"{hooks} In the settings of {where}, require the\n   checks of CI and reviews by code owners."
 
 
-def _sync(answers: Answers) -> str:
+def _describe_sync_step(answers: WorkspaceAnswers) -> str:
     if answers.sync == "tekton":
         return (
             "Let Pipelines as Code read `.tekton/`, and give it the Secret `gangplan-kubeconfig`: its key `config` is a\n"
@@ -98,7 +104,7 @@ def _sync(answers: Answers) -> str:
     )
     address = (
         f"`gangplan gitops {answers.sync} --repo URL -o {answers.sync}` writes your repository's address; then\n   "
-        if answers.repository == EXAMPLE
+        if answers.repository == EXAMPLE_REPOSITORY
         else ""
     )
     return f"{address}`kubectl apply -f {answers.sync}/{answers.cluster}.yaml` tells {_ENGINES[answers.sync]} where all this is{settings}"

@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel
 
-from gangplan.edits import Change, edited, read_value
+from gangplan.edits import FlagChange, edit_field, read_value
 from gangplan.errors import UserError
-from gangplan.objects import scalar
+from gangplan.objects import format_scalar
 from gangplan.rules.core import SPEC_UNKNOWN_FIELD
 from gangplan.rules.model import Rule
-from gangplan.source import Document, load
+from gangplan.source import Document, load_document
 from gangplan.spec.base import Strict
-from gangplan.spec.blocks import block_of
-from gangplan.spec.load import parse
+from gangplan.spec.blocks import find_block_model
+from gangplan.spec.load import parse_document
 
 # Text that is already in quotes, so the user means text.
 _QUOTED = re.compile(r"\"[^\"\\]*\"|'[^']*'")
 
 
-def with_changes(
-    text: str, file: str, model: type[Strict], changes: Sequence[Change], types: Mapping[str, str]
+def apply_field_changes(
+    text: str, file: str, model: type[Strict], changes: Sequence[FlagChange], types: Mapping[str, str]
 ) -> str:
     """Return the text with all changes made. `types` are those of the parameters of the spec's template.
 
@@ -32,38 +32,38 @@ def with_changes(
     for change in changes:
         _check_known(change, model)
         if change.text is None:
-            text = edited(text, file, change.path, None)
+            text = edit_field(text, file, change.path, None)
             continue
-        before = _wrong(text, file, model)
+        before = _find_text_problems(text, file, model)
         made: list[tuple[int, str]] = []
-        for value in _spellings(change, text, file, types):
-            after = edited(text, file, change.path, value, *_orders(model, change.path))
-            made.append((len(_wrong(after, file, model) - before), after))
+        for value in _list_value_spellings(change, text, file, types):
+            after = edit_field(text, file, change.path, value, *_list_field_orders(model, change.path))
+            made.append((len(_find_text_problems(after, file, model) - before), after))
             if made[-1][0] == 0:
                 break
         text = min(made, key=lambda one: one[0])[1]
     return text
 
 
-def _orders(model: type[BaseModel] | None, path: Sequence[str | int]) -> Iterator[list[str]]:
+def _list_field_orders(model: type[BaseModel] | None, path: Sequence[str | int]) -> Iterator[list[str]]:
     """Yield the fields of the format in their order, for each level of a path."""
     for step in path:
         if model is None:
             return
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
         yield list(fields)
-        model = block_of(fields[str(step)].annotation) if step in fields else None
+        model = find_block_model(fields[str(step)].annotation) if step in fields else None
 
 
-def _check_known(change: Change, model: type[Strict]) -> None:
+def _check_known(change: FlagChange, model: type[Strict]) -> None:
     """Refuse a field that the format does not have, and name the likely one. Raises UserError."""
     if change.text is None or any(isinstance(step, int) for step in change.path):
         return
     written = "1"
     for step in reversed(change.path):
-        written = f"{{{scalar(step)}: {written}}}"
-    document, _ = load(written.encode(), "value")
-    findings = parse(model, document)[1] if document is not None else []
+        written = f"{{{format_scalar(step)}: {written}}}"
+    document, _ = load_document(written.encode(), "value")
+    findings = parse_document(model, document)[1] if document is not None else []
     for one in findings:
         if one.rule == SPEC_UNKNOWN_FIELD:
             meant = one.clue.meant
@@ -73,24 +73,26 @@ def _check_known(change: Change, model: type[Strict]) -> None:
             raise UserError(f"{change.typed}: {one.message}", help)
 
 
-def _wrong(text: str, file: str, model: type[Strict]) -> set[tuple[Rule, str]]:
+def _find_text_problems(text: str, file: str, model: type[Strict]) -> set[tuple[Rule, str]]:
     """Return the rules and messages of a text's findings, wherever they are."""
-    document, findings = load(text.encode(), file)
+    document, findings = load_document(text.encode(), file)
     if document is not None:
-        findings = parse(model, document)[1]
+        findings = parse_document(model, document)[1]
     return {(one.rule, one.message) for one in findings}
 
 
-def _spellings(change: Change, text: str, file: str, types: Mapping[str, str]) -> Iterator[str]:
+def _list_value_spellings(
+    change: FlagChange, text: str, file: str, types: Mapping[str, str]
+) -> Iterator[str]:
     """Yield the ways in which a value may be written, the likeliest first."""
     typed = (change.text or "").strip()
-    as_text = scalar(change.text or "")
+    as_text = format_scalar(change.text or "")
     try:
         value = read_value(typed)
     except ValueError:
         yield as_text
         if "," in typed:
-            yield _as_list(typed)
+            yield _format_as_flow_list(typed)
         return
     if isinstance(value, (dict, list)):
         if typed[:1] in "{[":
@@ -105,16 +107,16 @@ def _spellings(change: Change, text: str, file: str, types: Mapping[str, str]) -
         yield as_text if is_text else typed
         yield typed if is_text else as_text
     if isinstance(value, str | int | float):
-        yield _as_list(typed)
+        yield _format_as_flow_list(typed)
 
 
-def _as_list(typed: str) -> str:
-    return f"[{', '.join(scalar(one.strip()) for one in typed.split(','))}]"
+def _format_as_flow_list(typed: str) -> str:
+    return f"[{', '.join(format_scalar(one.strip()) for one in typed.split(','))}]"
 
 
-def _is_number_in_quotes(text: str, file: str, change: Change) -> bool:
+def _is_number_in_quotes(text: str, file: str, change: FlagChange) -> bool:
     """Return whether the field holds text that would not be text without its quotes: "1", "yes"."""
-    document: Document | None = load(text.encode(), file)[0]
+    document: Document | None = load_document(text.encode(), file)[0]
     if document is None or not document.is_quoted(change.path):
         return False
     try:

@@ -6,17 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from gangplan.edits import edited
+from gangplan.edits import edit_field
 from gangplan.errors import UserError
-from gangplan.objects import scalar
-from gangplan.source import Document, load
-from gangplan.spec.sweep_checks import NOT_IN_TEMPLATE
+from gangplan.objects import format_scalar
+from gangplan.source import Document, load_document
+from gangplan.spec.sweep_checks import NOT_IN_SWEEP_TEMPLATE
 
 Parameters = Mapping[str, Sequence[str]]
 _FIELD = re.compile(r"^([A-Za-z]+)[ \t]*:", re.MULTILINE)
 
 
-def parameters_of(given: Sequence[str]) -> dict[str, list[str]]:
+def parse_sweep_parameters(given: Sequence[str]) -> dict[str, list[str]]:
     """Parse texts such as `lr=1e-4,3e-4` into names and values. Raises UserError."""
     found: dict[str, list[str]] = {}
     for text in given:
@@ -29,22 +29,25 @@ def parameters_of(given: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head: str) -> str:
+def render_sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head: str) -> str:
     """Write a sweep of a job after the text `head`. Comments are kept, except those in the command.
 
     Raises UserError for a job that cannot be read, or whose fields do not each start on a line of their own.
     """
-    document, findings = load(job, file)
+    document, findings = load_document(job, file)
     if document is None or not isinstance(document.value, dict) or findings:
         raise UserError(f"{file} cannot be read", f"gangplan validate {file} says why.")
-    grid = "".join(f"    {name}: [{', '.join(map(_value, values))}]\n" for name, values in parameters.items())
-    template = "".join(_blocks(job.decode().lstrip("\ufeff"), document, parameters))
+    grid = "".join(
+        f"    {name}: [{', '.join(map(_format_sweep_value, values))}]\n"
+        for name, values in parameters.items()
+    )
+    template = "".join(_build_sweep_template_blocks(job.decode().lstrip("\ufeff"), document, parameters))
     text = (
         f"{head}apiVersion: gangplan.dev/v1\nkind: Sweep\nparameters:\n  grid:\n{grid}"
         f"maxConcurrent: {at_once}\ntemplate:\n{template}"
     )
-    made, _ = load(text.encode(), file)
-    wanted = {name for name in document.value if name not in NOT_IN_TEMPLATE}
+    made, _ = load_document(text.encode(), file)
+    wanted = {name for name in document.value if name not in NOT_IN_SWEEP_TEMPLATE}
     if "template" in wanted and "command" not in wanted:
         wanted.add("parameters")
     if (
@@ -57,7 +60,7 @@ def sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head
     return text
 
 
-def _blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
+def _build_sweep_template_blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
     """Return the fields of a job, each indented, with the comments above them.
 
     A job from a template gets the parameters of the sweep, too.
@@ -66,15 +69,15 @@ def _blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
     ends = [start for start, _ in starts[1:]] + [len(text)]
     found = []
     if "template" in document.value and not {"parameters", "command"} & {*document.value}:
-        pairs = ", ".join(f'{name}: "{_placeholder(name)}"' for name in parameters)
+        pairs = ", ".join(f'{name}: "{_format_parameter_placeholder(name)}"' for name in parameters)
         found.append(f"  parameters: {{{pairs}}}\n")
     for (start, name), end in zip(starts, ends, strict=True):
-        if name in NOT_IN_TEMPLATE:
+        if name in NOT_IN_SWEEP_TEMPLATE:
             continue
         if name == "command":
-            block = _command(document, parameters)
+            block = _insert_command_placeholders(document, parameters)
         elif name == "parameters" and "command" not in document.value:
-            block = _template(text[start:end], document, parameters)
+            block = _insert_parameter_placeholders(text[start:end], document, parameters)
         else:
             block = text[start:end]
         lines = block.rstrip("\n").split("\n")
@@ -82,38 +85,40 @@ def _blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
     return found
 
 
-def _template(block: str, document: Document, parameters: Parameters) -> str:
+def _insert_parameter_placeholders(block: str, document: Document, parameters: Parameters) -> str:
     """Put placeholders into the parameters of a job that takes its command from a template."""
     for name in parameters:
-        block = edited(block, document.file, ("parameters", name), f'"{_placeholder(name)}"')
+        block = edit_field(
+            block, document.file, ("parameters", name), f'"{_format_parameter_placeholder(name)}"'
+        )
     return block
 
 
-def _command(document: Document, parameters: Parameters) -> str:
+def _insert_command_placeholders(document: Document, parameters: Parameters) -> str:
     """Put a placeholder for each parameter into the command: in place of its value, or at the end."""
     value = document.value["command"]
     if not isinstance(value, list):
-        words = "".join(f" --{name}={_placeholder(name)}" for name in parameters)
-        return f"command: {scalar(f'{value}{words}')}\n"
+        words = "".join(f" --{name}={_format_parameter_placeholder(name)}" for name in parameters)
+        return f"command: {format_scalar(f'{value}{words}')}\n"
     words_of = [document.text(("command", index)) or str(word) for index, word in enumerate(value)]
     for name in parameters:
         flag = f"--{name}"
         at = next((index for index, word in enumerate(words_of) if word.split("=")[0] == flag), None)
         if at is None:
-            words_of.append(f"{flag}={_placeholder(name)}")
+            words_of.append(f"{flag}={_format_parameter_placeholder(name)}")
         elif "=" in words_of[at] or at + 1 == len(words_of):
-            words_of[at] = f"{flag}={_placeholder(name)}"
+            words_of[at] = f"{flag}={_format_parameter_placeholder(name)}"
         else:
-            words_of[at + 1] = _placeholder(name)
-    return "command:\n" + "".join(f"  - {scalar(word)}\n" for word in words_of)
+            words_of[at + 1] = _format_parameter_placeholder(name)
+    return "command:\n" + "".join(f"  - {format_scalar(word)}\n" for word in words_of)
 
 
-def _placeholder(name: str) -> str:
+def _format_parameter_placeholder(name: str) -> str:
     return f"${{{{ parameters.{name} }}}}"
 
 
-def _value(text: str) -> str:
+def _format_sweep_value(text: str) -> str:
     """Write a value as YAML: unchanged if it is one scalar with this text."""
-    document, _ = load(f"[{text}]\n".encode(), "value")
+    document, _ = load_document(f"[{text}]\n".encode(), "value")
     is_plain = document is not None and len(document.value) == 1 and document.text((0,)) == text
-    return text if is_plain else scalar(text)
+    return text if is_plain else format_scalar(text)

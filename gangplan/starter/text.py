@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gangplan.objects import scalar
-from gangplan.starter.fields import FORMATS
-from gangplan.starter.values import flow
+from gangplan.objects import format_scalar
+from gangplan.starter.fields import NEW_FILE_FORMATS
+from gangplan.starter.values import format_flow_yaml
 
-KINDS = {
+NEW_FILE_KINDS = {
     "job": "TrainingJob",
     "sweep": "Sweep",
     "team": "Team",
@@ -25,29 +25,29 @@ _SCHEMAS = (".vscode/schemas", "docs/schema")
 _WIDEST = 100
 
 
-def file_text(kind: str, values: Mapping[str, Any], root: Path | None, file: str) -> str:
+def render_file_text(kind: str, values: Mapping[str, Any], root: Path | None, file: str) -> str:
     """Write the whole file: the schema for editors if the workspace has it, version, kind, and the values."""
-    head = {"apiVersion": "gangplan.dev/v1", "kind": KINDS[kind]}
-    return (modeline(kind, root, file) if root else "") + block_text({**head, **values})
+    head = {"apiVersion": "gangplan.dev/v1", "kind": NEW_FILE_KINDS[kind]}
+    return (render_modeline(kind, root, file) if root else "") + render_block_text({**head, **values})
 
 
-def block_text(values: Mapping[str, Any], indent: str = "") -> str:
+def render_block_text(values: Mapping[str, Any], indent: str = "") -> str:
     """Write a mapping as block YAML; what fits on one line is written on one."""
-    return "".join(_entry(name, value, indent) for name, value in values.items())
+    return "".join(_render_field_entry(name, value, indent) for name, value in values.items())
 
 
-def modeline(kind: str, root: Path, file: str) -> str:
+def render_modeline(kind: str, root: Path, file: str) -> str:
     """Write the first line, which names the schema for editors; empty if the workspace has none."""
     for folder in _SCHEMAS:
-        schema = root / folder / f"{FORMATS.get(kind, kind)}.json"
+        schema = root / folder / f"{NEW_FILE_FORMATS.get(kind, kind)}.json"
         if schema.is_file():
             path = os.path.relpath(schema, (root / file).parent).replace(os.sep, "/")
             return f"# yaml-language-server: $schema={path}\n"
     return ""
 
 
-def _entry(name: str, value: Any, indent: str) -> str:
-    line = f"{indent}{scalar(name)}: {flow(value)}\n"
+def _render_field_entry(name: str, value: Any, indent: str) -> str:
+    line = f"{indent}{format_scalar(name)}: {format_flow_yaml(value)}\n"
     if not isinstance(value, dict | list) or not value:
         return line
     inner = list(value.values()) if isinstance(value, dict) else value
@@ -55,19 +55,25 @@ def _entry(name: str, value: Any, indent: str) -> str:
     if len(line) <= _WIDEST and not (holds_blocks and isinstance(value, dict) and not indent):
         return line
     if isinstance(value, dict):
-        return f"{indent}{scalar(name)}:\n" + block_text(value, f"{indent}  ")
+        return f"{indent}{format_scalar(name)}:\n" + render_block_text(value, f"{indent}  ")
     if not holds_blocks:
-        if any(_literal(one, "") for one in inner):
-            return f"{indent}{scalar(name)}:\n" + _items(value, indent)
-        return line if len(line) <= 2 * _WIDEST else f"{indent}{scalar(name)}:\n" + _items(value, indent)
-    return f"{indent}{scalar(name)}:\n" + _items(value, indent)
+        if any(_render_literal_item(one, "") for one in inner):
+            return f"{indent}{format_scalar(name)}:\n" + _render_list_items(value, indent)
+        return (
+            line
+            if len(line) <= 2 * _WIDEST
+            else f"{indent}{format_scalar(name)}:\n" + _render_list_items(value, indent)
+        )
+    return f"{indent}{format_scalar(name)}:\n" + _render_list_items(value, indent)
 
 
-def _items(values: list[Any], indent: str) -> str:
-    return "".join(_literal(one, indent) or f"{indent}  - {flow(one)}\n" for one in values)
+def _render_list_items(values: list[Any], indent: str) -> str:
+    return "".join(
+        _render_literal_item(one, indent) or f"{indent}  - {format_flow_yaml(one)}\n" for one in values
+    )
 
 
-def _literal(value: Any, indent: str) -> str:
+def _render_literal_item(value: Any, indent: str) -> str:
     """Write a text of several lines as an entry that keeps them; empty if that is not possible."""
     if not isinstance(value, str) or "\n" not in value.rstrip("\n") or value.endswith("\n\n"):
         return ""

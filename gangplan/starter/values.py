@@ -9,32 +9,32 @@ from typing import Any
 
 from gangplan.errors import UserError
 from gangplan.records import dataclass
-from gangplan.source import ManifestError, load, load_objects
-from gangplan.source.scalars import NotFiniteError, plain
+from gangplan.source import ManifestError, load_document, load_objects
+from gangplan.source.scalars import NotFiniteError, parse_plain_scalar
 from gangplan.spec.blocks import TEXT_PARENTS
 from gangplan.starter.fields import NewField
 
-Values = dict[str, Any]
+NewFileValues = dict[str, Any]
 # What a flag gives: nothing, a truth value, one text, or several.
-Given = bool | str | Sequence[str] | None
+FlagText = bool | str | Sequence[str] | None
 _NUMBERS = {"integer", "number"}
 # The path of a program or file from here, which YAML takes for text as it is.
 _BESIDE = re.compile(r"\.\.?/[A-Za-z0-9_./-]*[A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenScalar:
     """A scalar that is written in a file as it was typed, such as the number 1e-4."""
 
     text: str
 
 
-def nested(fields: Iterable[NewField], given: Mapping[str, Given]) -> Values:
+def build_nested_values(fields: Iterable[NewField], given: Mapping[str, FlagText]) -> NewFileValues:
     """Return the values of a file from the texts of its flags; blocks are in the order of the fields.
 
     Raises UserError for a text that cannot be the value of its flag.
     """
-    values: Values = {}
+    values: NewFileValues = {}
     for field in fields:
         text = given.get(field.flag)
         if text is None or (not isinstance(text, (str, bool)) and not text):
@@ -46,23 +46,31 @@ def nested(fields: Iterable[NewField], given: Mapping[str, Given]) -> Values:
     return values
 
 
-def value_of(field: NewField, given: Given) -> Any:
+def value_of(field: NewField, given: FlagText) -> Any:
     """Return the value of one field. Raises UserError."""
     if isinstance(given, bool):
         return given
     texts = [given] if isinstance(given, str) else list(given or ())
     if field.path == ("command",):
-        return words_of(texts[0])
+        return parse_command_text(texts[0])
     if field.shape == "value":
         is_block = "object" in field.types and texts[0].lstrip().startswith("{")
-        return (_block if is_block else _scalar)(field, texts[0])
+        return (_parse_flag_block if is_block else _parse_flag_scalar)(field, texts[0])
     if field.shape == "list":
-        return [_scalar(field, part.strip()) for text in texts for part in _parts(field, text)]
+        return [
+            _parse_flag_scalar(field, part.strip())
+            for text in texts
+            for part in _split_list_text(field, text)
+        ]
     if field.shape == "blocks":
-        return [_block(field, text) for text in texts]
-    pairs = [_pair(field, part) for text in texts for part in _entries(field, text)]
+        return [_parse_flag_block(field, text) for text in texts]
+    pairs = [
+        _parse_name_value_pair(field, part) for text in texts for part in _split_map_entries(field, text)
+    ]
     return {
-        name: (_scalar if field.shape == "map" or _is_text(field, text) else _block)(field, text)
+        name: (_parse_flag_scalar if field.shape == "map" or _is_text(field, text) else _parse_flag_block)(
+            field, text
+        )
         for name, text in pairs
     }
 
@@ -72,12 +80,12 @@ def _is_text(field: NewField, text: str) -> bool:
     return "string" in field.types and not text.lstrip().startswith("{")
 
 
-def _parts(field: NewField, text: str) -> list[str]:
+def _split_list_text(field: NewField, text: str) -> list[str]:
     """Split the entries of a list, which may be given at once: a,b."""
     return [text] if has_commas(field) else text.split(",")
 
 
-def _entries(field: NewField, text: str) -> list[str]:
+def _split_map_entries(field: NewField, text: str) -> list[str]:
     """Split the entries of a map, which may be given at once: a=1,b=2. A value may contain commas."""
     parts = [part.strip() for part in text.split(",")] if field.shape == "map" else [text]
     return parts if all("=" in part for part in parts) else [text]
@@ -88,43 +96,43 @@ def has_commas(field: NewField) -> bool:
     return re.search(r"group|flags", field.flag) is not None
 
 
-def words_of(text: str) -> list[str | int] | str:
+def parse_command_text(text: str) -> list[str | int] | str:
     """Parse a command into a list of words, as a shell would, or as YAML: [python, train.py].
 
     A text that is neither is returned unchanged.
     """
     if text.lstrip().startswith("[") and text.rstrip().endswith("]"):
-        document, _ = load(f"words: {text}".encode(), "command")
+        document, _ = load_document(f"words: {text}".encode(), "command")
         words = document.value["words"] if document is not None else None
         if document is not None and isinstance(words, list):
             written = [document.text(("words", index)) for index in range(len(words))]
             if None not in written:
                 quoted = [document.is_quoted(("words", index)) for index in range(len(words))]
                 return [
-                    one if is_text else _word(one)
+                    one if is_text else _parse_command_word(one)
                     for one, is_text in zip(map(str, written), quoted, strict=True)
                 ]
     try:
-        return [_word(word) for word in shlex.split(text)]
+        return [_parse_command_word(word) for word in shlex.split(text)]
     except ValueError:
         return text
 
 
-def _word(text: str) -> str | int:
+def _parse_command_word(text: str) -> str | int:
     """Return a word of a command, or a variable's value. A common number needs no quotes, because formats
     keep its text."""
     return int(text) if re.fullmatch(r"0|[1-9][0-9]{0,15}", text) else text
 
 
-def _scalar(field: NewField, text: str) -> Any:
+def _parse_flag_scalar(field: NewField, text: str) -> Any:
     """Return a number or a truth value if the field takes one, else the text itself."""
     kinds = set(field.types)
     if field.path in TEXT_PARENTS:
-        return _word(text)
+        return _parse_command_word(text)
     if kinds == {"string"} or ("string" in kinds and kinds & {"boolean"}):
         return text
     try:
-        value = plain(text)
+        value = parse_plain_scalar(text)
     except NotFiniteError:
         return text
     if isinstance(value, bool):
@@ -132,7 +140,7 @@ def _scalar(field: NewField, text: str) -> Any:
     return value if isinstance(value, int | float) and kinds & _NUMBERS else text
 
 
-def _pair(field: NewField, text: str) -> tuple[str, str]:
+def _parse_name_value_pair(field: NewField, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         key, example = ("NAME", "VALUE")
@@ -143,12 +151,12 @@ def _pair(field: NewField, text: str) -> tuple[str, str]:
             key = name.strip() or key
         raise UserError(
             f"{field.flag} {text}: the {missing} is missing",
-            f"Write {field.flag} {shlex.quote(f'{key}={flow(example)}')}.",
+            f"Write {field.flag} {shlex.quote(f'{key}={format_flow_yaml(example)}')}.",
         )
     return name.strip(), value
 
 
-def _block(field: NewField, text: str) -> Any:
+def _parse_flag_block(field: NewField, text: str) -> Any:
     """Read a value written as YAML, such as {count: 4, cpu: 30}. Raises UserError."""
     try:
         documents = load_objects(f"value: {text}\n") if "\n" not in text else []
@@ -165,21 +173,25 @@ def _block(field: NewField, text: str) -> Any:
         elif isinstance(example, list):
             example = example[0]
         name = "" if field.shape == "blocks" else "NAME="
-        help = f"Write it as {field.flag} {shlex.quote(f'{name}{flow(example)}')}."
+        help = f"Write it as {field.flag} {shlex.quote(f'{name}{format_flow_yaml(example)}')}."
         raise UserError(f"{field.flag}: '{text}' is not a block of YAML", help)
     return documents[0]["value"]
 
 
-def flow(value: Any) -> str:
+def format_flow_yaml(value: Any) -> str:
     """Write a value as flow YAML on one line."""
-    from gangplan.objects import scalar
+    from gangplan.objects import format_scalar
 
-    if isinstance(value, Written):
+    if isinstance(value, WrittenScalar):
         return value.text
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{scalar(str(key))}: {flow(one)}" for key, one in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{format_scalar(str(key))}: {format_flow_yaml(one)}" for key, one in value.items())
+            + "}"
+        )
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(flow, value)) + "]"
+        return "[" + ", ".join(map(format_flow_yaml, value)) + "]"
     if isinstance(value, str) and _BESIDE.fullmatch(value):
         return value
-    return repr(value) if isinstance(value, float) else scalar(value)
+    return repr(value) if isinstance(value, float) else format_scalar(value)

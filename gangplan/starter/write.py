@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gangplan.errors import UserError, refusal
+from gangplan.errors import UserError, build_refusal_error
 
 
-def existing(root: Path, files: Mapping[str, str]) -> list[str]:
+def list_existing_files(root: Path, files: Mapping[str, str]) -> list[str]:
     """Return the files that exist already, including broken links."""
     return sorted(path for path in files if os.path.lexists(root / path))
 
 
-def write_new(root: Path, files: Mapping[str, str]) -> None:
+def write_new_files(root: Path, files: Mapping[str, str]) -> None:
     """Write all files below `root`, which is created; on any failure, no file stays, nor a folder made for
     them.
 
@@ -41,7 +41,7 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
                 f"{failed.filename} exists; nothing was written", "Choose another name."
             ) from None
         if isinstance(failed, OSError):
-            raise refusal(f"nothing was written: {failed.filename or root}", failed) from None
+            raise build_refusal_error(f"nothing was written: {failed.filename or root}", failed) from None
         raise
 
 

@@ -8,17 +8,17 @@ import json
 from collections.abc import Iterable
 
 from gangplan.errors import ToolError
-from gangplan.live.access import RefusedError
+from gangplan.live.access import ApiRefusedError
 from gangplan.objects import Ref
 from gangplan.records import dataclass
-from gangplan.sync.writer import Writer
+from gangplan.sync.writer import ClusterWriter
 
 _OBJECTS = "objects.json.gz"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Entry:
-    """An object, and the unit that it is pruned with (see `tree.Group`)."""
+class InventoryEntry:
+    """An object, and the unit that it is pruned with (see `tree.SyncGroup`)."""
 
     unit: str
     ref: Ref
@@ -31,7 +31,7 @@ class Inventory:
     cluster: str
     namespace: str
     revision: str = ""
-    entries: frozenset[Entry] = frozenset()
+    entries: frozenset[InventoryEntry] = frozenset()
     version: str = ""
 
     @property
@@ -45,7 +45,7 @@ class Inventory:
         return f"gangplan-inventory-{self.cluster}"
 
 
-def read(writer: Writer, cluster: str, namespace: str) -> Inventory:
+def read_inventory(writer: ClusterWriter, cluster: str, namespace: str) -> Inventory:
     """Read the inventory of a cluster. Raises ToolError, also if the ConfigMap is damaged."""
     empty = Inventory(cluster, namespace)
     body = writer.find(empty.path)
@@ -54,7 +54,7 @@ def read(writer: Writer, cluster: str, namespace: str) -> Inventory:
     try:
         packed = base64.b64decode((body.get("binaryData") or {})[_OBJECTS], validate=True)
         rows = json.loads(gzip.decompress(packed))
-        entries = frozenset(Entry(str(unit), Ref(*map(str, ref))) for unit, *ref in rows)
+        entries = frozenset(InventoryEntry(str(unit), Ref(*map(str, ref))) for unit, *ref in rows)
         revision = str((body.get("data") or {})["revision"])
     except (KeyError, ValueError, TypeError, OSError, EOFError):
         raise ToolError(
@@ -64,7 +64,9 @@ def read(writer: Writer, cluster: str, namespace: str) -> Inventory:
     return Inventory(cluster, namespace, revision, entries, str(body["metadata"]["resourceVersion"]))
 
 
-def write(writer: Writer, before: Inventory, revision: str, entries: Iterable[Entry]) -> Inventory:
+def write_inventory(
+    writer: ClusterWriter, before: Inventory, revision: str, entries: Iterable[InventoryEntry]
+) -> Inventory:
     """Write an inventory in place of the one that was read, and return it.
 
     Raises ToolError, also if another sync has written it since, or the namespace does not exist.
@@ -79,11 +81,11 @@ def write(writer: Writer, before: Inventory, revision: str, entries: Iterable[En
             "labels": {"app.kubernetes.io/managed-by": "gangplan"},
         },
         "data": {"revision": revision},
-        "binaryData": {_OBJECTS: _packed(kept)},
+        "binaryData": {_OBJECTS: _pack_inventory_entries(kept)},
     }
     try:
         version = writer.put(before.path, body, before.version)
-    except RefusedError as error:
+    except ApiRefusedError as error:
         if error.status == 409:
             raise ToolError(
                 f"another sync of {before.cluster} has begun meanwhile",
@@ -98,7 +100,7 @@ def write(writer: Writer, before: Inventory, revision: str, entries: Iterable[En
     return Inventory(before.cluster, before.namespace, revision, kept, version)
 
 
-def _packed(entries: Iterable[Entry]) -> str:
+def _pack_inventory_entries(entries: Iterable[InventoryEntry]) -> str:
     """Pack entries as compressed JSON.
 
     A ConfigMap holds at most 1 MiB, which is about 100 000 objects in this form.

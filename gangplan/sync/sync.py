@@ -15,15 +15,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 
 from gangplan.errors import ToolError
-from gangplan.live.access import RefusedError
-from gangplan.live.served import Catalog
-from gangplan.model.syncing import ASKED_FIRST, NEVER_PRUNED
+from gangplan.live.access import ApiRefusedError
+from gangplan.live.served import KindCatalog
+from gangplan.model.syncing import NEVER_PRUNED, PRUNE_CONFIRMED
 from gangplan.objects import Body, Ref
 from gangplan.records import dataclass
 from gangplan.sync import inventory
-from gangplan.sync.inventory import Entry, Inventory
-from gangplan.sync.tree import PARTS, Group, Item, Way, guards_of, is_record, wave_of
-from gangplan.sync.writer import Writer
+from gangplan.sync.inventory import Inventory, InventoryEntry
+from gangplan.sync.tree import (
+    TREE_PARTS,
+    ApplyMethod,
+    SyncGroup,
+    SyncItem,
+    find_prune_guards,
+    is_record,
+    wave_of,
+)
+from gangplan.sync.writer import ClusterWriter
 
 #: Requests at once: as many as a browser makes to one server.
 _AT_ONCE = 6
@@ -35,15 +43,15 @@ _OURS = ("app.kubernetes.io/managed-by", "gangplan")
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedObject:
     """An object, and why the API server refused it."""
 
-    item: Item
-    error: RefusedError
+    item: SyncItem
+    error: ApiRefusedError
 
 
 @dataclass(slots=True)
-class Outcome:
+class SyncOutcome:
     """What a sync did: how many objects were `created`, `applied`, `replaced` or `left` as they are.
 
     `untried` are units after a part that failed. What left Git was `pruned`, or is `kept` because it says so
@@ -51,63 +59,73 @@ class Outcome:
     """
 
     counts: Counter[str] = field(default_factory=Counter)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedObject] = field(default_factory=list)
     untried: list[str] = field(default_factory=list)
     pruned: list[Ref] = field(default_factory=list)
     kept: list[Ref] = field(default_factory=list)
     unconfirmed: list[Ref] = field(default_factory=list)
 
 
-def sync(
-    writer: Writer,
+def sync_cluster(
+    writer: ClusterWriter,
     before: Inventory,
-    groups: Sequence[Group],
+    groups: Sequence[SyncGroup],
     revision: str,
     is_confirmed: bool = False,
     blocked: Collection[str] = (),
     pause: Callable[[float], None] = time.sleep,
-) -> Outcome:
+) -> SyncOutcome:
     """Apply the groups, then prune what is in the inventory but not in them.
 
     With `is_confirmed`, objects that need confirmation are pruned, too. Nothing is pruned from units that are
     `blocked`, and nothing that needs them is applied. Raises ToolError if the server cannot be reached, if
     another sync has started, and if a kind is not served.
     """
-    now = frozenset(Entry(group.unit, item.ref) for group in groups for item in group.items)
+    now = frozenset(InventoryEntry(group.unit, item.ref) for group in groups for item in group.items)
     # Written first: a sync that is killed has applied nothing that the inventory does not list.
-    begun = inventory.write(writer, before, before.revision, before.entries | now)
-    work = _Sync(writer, Catalog(writer), Outcome(), pause)
+    begun = inventory.write_inventory(writer, before, before.revision, before.entries | now)
+    work = _Sync(writer, KindCatalog(writer), SyncOutcome(), pause)
     work.apply_all(groups, blocked)
-    if inventory.read(writer, before.cluster, before.namespace).version != begun.version:
+    if inventory.read_inventory(writer, before.cluster, before.namespace).version != begun.version:
         raise ToolError(f"another sync of {before.cluster} has begun meanwhile", "It goes on from here.")
     failed = {*blocked, *work.outcome.untried, *(one.unit for one in groups if work.has_failed(one))}
-    there = {_identity(one.ref) for one in now}  # perhaps in another file, or another version of its API
-    gone = [one for one in begun.entries - now if one.unit not in failed and _identity(one.ref) not in there]
+    there = {
+        _build_object_identity(one.ref) for one in now
+    }  # perhaps in another file, or another version of its API
+    gone = [
+        one
+        for one in begun.entries - now
+        if one.unit not in failed and _build_object_identity(one.ref) not in there
+    ]
     left = work.prune(gone, is_confirmed)
     done = revision if not failed else before.revision
     stay = [one for one in begun.entries - now if one.unit in failed]
-    inventory.write(writer, begun, done, {*now, *left, *stay})
+    inventory.write_inventory(writer, begun, done, {*now, *left, *stay})
     return work.outcome
 
 
-def _identity(ref: Ref) -> tuple[str, str, str, str]:
+def _build_object_identity(ref: Ref) -> tuple[str, str, str, str]:
     return ref.api_version.rpartition("/")[0], ref.kind, ref.namespace, ref.name
 
 
 class _Sync:
     def __init__(
-        self, writer: Writer, catalog: Catalog, outcome: Outcome, pause: Callable[[float], None]
+        self,
+        writer: ClusterWriter,
+        catalog: KindCatalog,
+        outcome: SyncOutcome,
+        pause: Callable[[float], None],
     ) -> None:
         self.writer, self.catalog, self.outcome, self.pause = writer, catalog, outcome, pause
-        self._failed: set[Group] = set()
+        self._failed: set[SyncGroup] = set()
 
-    def has_failed(self, group: Group) -> bool:
+    def has_failed(self, group: SyncGroup) -> bool:
         return group in self._failed
 
-    def apply_all(self, groups: Sequence[Group], blocked: Collection[str]) -> None:
+    def apply_all(self, groups: Sequence[SyncGroup], blocked: Collection[str]) -> None:
         """Apply the parts in order, as far as what each needs was applied."""
         bad = {unit.partition("/")[2] for unit in blocked if not unit.startswith("runs/")}
-        for part in PARTS:
+        for part in TREE_PARTS:
             those = [group for group in groups if group.part == part]
             ready, stopped = [], set()
             for one in those:
@@ -121,7 +139,7 @@ class _Sync:
                 if part != "runs":
                     bad.add(group.team)
 
-    def _part(self, groups: Sequence[Group]) -> list[Group]:
+    def _part(self, groups: Sequence[SyncGroup]) -> list[SyncGroup]:
         """Apply groups, with retries, and return those that are still refused at the last attempt."""
         pending, said = list(groups), {}
         for seconds in PAUSES_S:
@@ -140,9 +158,9 @@ class _Sync:
             self.outcome.refused += refused
         return pending
 
-    def _group(self, group: Group) -> tuple[Counter[str], list[Refused]]:
+    def _group(self, group: SyncGroup) -> tuple[Counter[str], list[RefusedObject]]:
         counts: Counter[str] = Counter()
-        refused: list[Refused] = []
+        refused: list[RefusedObject] = []
         wave: int | None = None
         for item in group.items:
             if refused and item.wave != wave:
@@ -150,18 +168,18 @@ class _Sync:
             wave = item.wave
             try:
                 counts[self._item(item)] += 1
-            except RefusedError as error:
-                refused.append(Refused(item, error))
+            except ApiRefusedError as error:
+                refused.append(RefusedObject(item, error))
         return counts, refused
 
-    def _item(self, item: Item) -> str:
+    def _item(self, item: SyncItem) -> str:
         """Apply one object, and return what was done."""
-        if item.way is Way.NEVER:
+        if item.way is ApplyMethod.NEVER:
             return "left"
         path = self._path(item.body)
-        if item.way is not Way.APPLY:
+        if item.way is not ApplyMethod.APPLY:
             live = self.writer.find(path)
-            if live is not None and (item.way is Way.ONCE or is_record(live)):
+            if live is not None and (item.way is ApplyMethod.ONCE or is_record(live)):
                 return "left"
             if live is not None:
                 self._replace(path, live, item.body)
@@ -189,15 +207,15 @@ class _Sync:
             raise ToolError(f"the cluster does not serve {kind}", "Install what serves it.")
         return served.path(body)
 
-    def prune(self, entries: Sequence[Entry], is_confirmed: bool) -> list[Entry]:
+    def prune(self, entries: Sequence[InventoryEntry], is_confirmed: bool) -> list[InventoryEntry]:
         """Delete what left Git, last waves first, and return the entries that stay in the inventory."""
         left, doomed = [], []
         for entry, path, live in self._living(entries):
-            guards = guards_of(live)
+            guards = find_prune_guards(live)
             if not _is_ours(live):
                 self.outcome.kept.append(entry.ref)
                 continue
-            if guards and not (is_confirmed and guards == {ASKED_FIRST}):
+            if guards and not (is_confirmed and guards == {PRUNE_CONFIRMED}):
                 never = NEVER_PRUNED in guards
                 (self.outcome.kept if never else self.outcome.unconfirmed).append(entry.ref)
                 left.append(entry)
@@ -208,7 +226,7 @@ class _Sync:
             self.outcome.pruned.append(entry.ref)
         return left
 
-    def _living(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, str, Body]]:
+    def _living(self, entries: Sequence[InventoryEntry]) -> Iterator[tuple[InventoryEntry, str, Body]]:
         for entry in sorted(entries):
             ref = entry.ref
             meta = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}

@@ -10,19 +10,22 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.live.access import APPLY, MANAGER, Access, RefusedError
+from gangplan.live.access import APPLY_CONTENT_TYPE, FIELD_MANAGER, Access, ApiRefusedError
 
 _JSON = {"Content-Type": "application/json"}
 
 
-class Writer(Access):
+class ClusterWriter(Access):
     """A connection to one API server, as the user of one context, or as the account of the pod."""
 
     def apply(self, path: str, body: Mapping[str, Any]) -> bool:
         """Apply an object, taking over fields that others own, and return whether it is new. Raises as `read`
         does."""
-        query = {"fieldManager": MANAGER, "force": "true", "fieldValidation": "Strict"}
-        return bool(self._send("PATCH", path, query, json.dumps(body), {"Content-Type": APPLY}).status == 201)
+        query = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
+        return bool(
+            self._send("PATCH", path, query, json.dumps(body), {"Content-Type": APPLY_CONTENT_TYPE}).status
+            == 201
+        )
 
     def remove(self, path: str, uid: str) -> None:
         """Delete the object that has this uid, with what it owns. Afterwards it is gone or is being deleted.
@@ -32,7 +35,7 @@ class Writer(Access):
         options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
         try:
             self._send("DELETE", path, None, json.dumps(options), _JSON)
-        except RefusedError as error:
+        except ApiRefusedError as error:
             if error.status not in (404, 409):  # it is gone, or another object has its name by now
                 raise
 
@@ -44,8 +47,8 @@ class Writer(Access):
         """
         if version:
             body = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
-            response = self._send("PUT", path, {"fieldManager": MANAGER}, json.dumps(body), _JSON)
+            response = self._send("PUT", path, {"fieldManager": FIELD_MANAGER}, json.dumps(body), _JSON)
         else:
             place = path.rpartition("/")[0]
-            response = self._send("POST", place, {"fieldManager": MANAGER}, json.dumps(body), _JSON)
+            response = self._send("POST", place, {"fieldManager": FIELD_MANAGER}, json.dumps(body), _JSON)
         return str(self._json(response)["metadata"]["resourceVersion"])

@@ -33,7 +33,7 @@ class BuildInfo:
     versions: dict[str, str]
 
 
-def read(path: Path) -> BuildInfo | None:
+def read_build_info(path: Path) -> BuildInfo | None:
     """Return the build information of a Go program, or None for any other file.
 
     Raises OSError if the file cannot be read.
@@ -46,29 +46,29 @@ def read(path: Path) -> BuildInfo | None:
         with content:
             if content[:2] == b"#!":
                 return None
-            return _search(content)
+            return _find_build_info(content)
 
 
-def _search(content: mmap.mmap) -> BuildInfo | None:
+def _find_build_info(content: mmap.mmap) -> BuildInfo | None:
     at = content.find(_MAGIC)
     while at >= 0:
-        if at % _ALIGNMENT == 0 and (lines := _module_lines(content, at)):
-            return _parse(lines)
+        if at % _ALIGNMENT == 0 and (lines := _read_module_lines(content, at)):
+            return _parse_module_lines(lines)
         at = content.find(_MAGIC, at + 1)
     return None
 
 
-def _module_lines(content: mmap.mmap, at: int) -> str:
+def _read_module_lines(content: mmap.mmap, at: int) -> str:
     """Return the text after a header, or an empty one if this is not a header."""
     header = content[at : at + _HEADER_BYTES]
     if len(header) < _HEADER_BYTES or not header[15] & _INLINE_STRINGS:
         return ""
-    _, end = _string(content, at + _HEADER_BYTES)  # the Go version
-    raw, _ = _string(content, end)
+    _, end = _read_varint_string(content, at + _HEADER_BYTES)  # the Go version
+    raw, _ = _read_varint_string(content, end)
     return raw[_MARK_BYTES:-_MARK_BYTES].decode("utf-8", "replace")
 
 
-def _string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
+def _read_varint_string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
     """Read a string that follows its length (a base-128 varint); return it and the position after it."""
     length = 0
     for position, byte in enumerate(content[at : at + _MAX_LENGTH_BYTES]):
@@ -79,7 +79,7 @@ def _string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
     return b"", at
 
 
-def _parse(lines: str) -> BuildInfo | None:
+def _parse_module_lines(lines: str) -> BuildInfo | None:
     """Parse tab-separated lines: `path P`, `mod M V SUM`, `dep M V SUM` and `=> M V SUM`."""
     package = main = last = ""
     versions: dict[str, str] = {}

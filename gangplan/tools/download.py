@@ -39,12 +39,12 @@ _MAX_PROGRAM_BYTES = 256 << 20
 _CHUNK_BYTES = 1 << 16
 
 
-def program(archive: Archive, name: str, folder: Path) -> Path:
+def download_program(archive: Archive, name: str, folder: Path) -> Path:
     """Download and verify an archive, unpack its member `name` into `folder`, and return the executable file.
 
     Raises ToolError.
     """
-    content = _fetch(archive.url)
+    content = _fetch_release_archive(archive.url)
     digest = hashlib.sha256(content).hexdigest()
     if digest != archive.sha256:
         raise ToolError(
@@ -53,15 +53,15 @@ def program(archive: Archive, name: str, folder: Path) -> Path:
         )
     target = folder / name
     try:
-        _unpack(content, name, target)
+        _unpack_program_file(content, name, target)
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise ToolError(f"{archive.url} is not a readable archive: {error}") from error
     target.chmod(0o755)
     return target
 
 
-def _fetch(url: str) -> bytes:
-    response = _open(url)
+def _fetch_release_archive(url: str) -> bytes:
+    response = _open_url_with_timeout(url)
     deadline = time.monotonic() + TRANSFER_TIMEOUT_S
     content = bytearray()
     try:
@@ -77,7 +77,7 @@ def _fetch(url: str) -> bytes:
     return bytes(content)
 
 
-def _open(url: str) -> IO[bytes]:
+def _open_url_with_timeout(url: str) -> IO[bytes]:
     """Return the answer to a request once it begins. Raises ToolError after a few seconds at most."""
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -100,7 +100,7 @@ def _open(url: str) -> IO[bytes]:
     return stream
 
 
-def _unpack(content: bytes, name: str, target: Path) -> None:
+def _unpack_program_file(content: bytes, name: str, target: Path) -> None:
     """Copy one regular file out of a .tar.gz; paths, links, owners and modes in the archive are ignored."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
         for member in archive:

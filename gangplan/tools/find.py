@@ -13,9 +13,9 @@ from typing import Literal
 from gangplan.errors import ToolError
 from gangplan.records import dataclass
 from gangplan.tools.pins import Tool
-from gangplan.tools.versions import cache_root, version_of
+from gangplan.tools.versions import find_cache_root, version_of
 
-Origin = Literal["override", "PATH", "cache"]
+ToolOrigin = Literal["override", "PATH", "cache"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class FoundTool:
     tool: Tool
     path: Path
     version: str
-    origin: Origin
+    origin: ToolOrigin
 
     @property
     def label(self) -> str:
@@ -63,38 +63,38 @@ class ToolSearch:
         )
 
 
-def search(tool: Tool) -> ToolSearch:
+def search_tool(tool: Tool) -> ToolSearch:
     """Search for a program. Raises ToolError only if the override variable names an unusable one."""
     if chosen := os.environ.get(tool.variable):
-        return ToolSearch(tool, _overriding(tool, Path(chosen).expanduser()), ())
+        return ToolSearch(tool, _require_override_tool(tool, Path(chosen).expanduser()), ())
     refused: list[RefusedTool] = []
-    for path, origin in _candidates(tool):
-        judged = _judge(tool, path, origin)
+    for path, origin in _list_tool_candidates(tool):
+        judged = _judge_tool_version(tool, path, origin)
         if isinstance(judged, FoundTool):
             return ToolSearch(tool, judged, tuple(refused))
         refused.append(judged)
     return ToolSearch(tool, None, tuple(refused))
 
 
-def find(tool: Tool) -> FoundTool | None:
+def find_tool(tool: Tool) -> FoundTool | None:
     """Return the program to use, or None. Raises ToolError if the override variable names an unusable one."""
-    return search(tool).found
+    return search_tool(tool).found
 
 
 def require(tool: Tool) -> FoundTool:
     """Return the program to use. Raises ToolError that lists what was tried and says how to get one."""
-    outcome = search(tool)
+    outcome = search_tool(tool)
     if outcome.found is None:
         raise outcome.error()
     return outcome.found
 
 
-def cached_path(tool: Tool) -> Path:
+def build_cached_path(tool: Tool) -> Path:
     """Return the path of the pinned version in the tool cache, whether it is there or not."""
-    return cache_root() / tool.name / tool.version / tool.name
+    return find_cache_root() / tool.name / tool.version / tool.name
 
 
-def on_path(name: str) -> Iterator[Path]:
+def find_on_path(name: str) -> Iterator[Path]:
     """Yield every executable of this name on PATH, in order, each real file once."""
     seen: set[str] = set()
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
@@ -107,15 +107,15 @@ def on_path(name: str) -> Iterator[Path]:
             yield Path(path)
 
 
-def _candidates(tool: Tool) -> Iterator[tuple[Path, Origin]]:
-    for path in on_path(tool.name):
+def _list_tool_candidates(tool: Tool) -> Iterator[tuple[Path, ToolOrigin]]:
+    for path in find_on_path(tool.name):
         yield path, "PATH"
-    cached = cached_path(tool)
+    cached = build_cached_path(tool)
     if os.path.isfile(cached):  # not is_file(), which raises if a folder may not be entered
         yield cached, "cache"
 
 
-def _judge(tool: Tool, path: Path, origin: Origin) -> FoundTool | RefusedTool:
+def _judge_tool_version(tool: Tool, path: Path, origin: ToolOrigin) -> FoundTool | RefusedTool:
     try:
         version = version_of(tool, path)
     except ToolError as error:
@@ -127,11 +127,11 @@ def _judge(tool: Tool, path: Path, origin: Origin) -> FoundTool | RefusedTool:
     return FoundTool(tool, path, version, origin)
 
 
-def _overriding(tool: Tool, path: Path) -> FoundTool:
+def _require_override_tool(tool: Tool, path: Path) -> FoundTool:
     """Return the program that the user chose. Raises ToolError: a fallback would hide a mistake."""
     if not os.path.isfile(path):
         raise ToolError(f"{tool.variable}={path}: no such file", f"unset {tool.variable}, or name a program")
-    judged = _judge(tool, path.absolute(), "override")
+    judged = _judge_tool_version(tool, path.absolute(), "override")
     if isinstance(judged, RefusedTool):
         raise ToolError(
             f"{tool.variable}={path} {judged.reason}",

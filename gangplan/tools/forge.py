@@ -73,7 +73,7 @@ def pull_request_of(environment: Mapping[str, str], given: Mapping[str, str | No
     return PullRequest(forge, api.rstrip("/"), repository, int(number), token)
 
 
-def comment(where: PullRequest, text: str) -> bool:
+def write_pull_comment(where: PullRequest, text: str) -> bool:
     """Write the comment, or update the earlier one; return whether it is new. Raises ToolError."""
     mark = text.split("\n", 1)[0].strip()
     if not _MARK.fullmatch(mark):
@@ -81,36 +81,36 @@ def comment(where: PullRequest, text: str) -> bool:
         text = f"{mark}\n{text}"
     if len(text) > _MOST[where.forge]:
         text = text[: _MOST[where.forge] - len(_SHORTENED)] + _SHORTENED
-    for one in _comments(where):
-        if str(one.get("body", "")).startswith(mark) and _changed(where, int(one["id"]), text):
+    for one in _list_pull_comments(where):
+        if str(one.get("body", "")).startswith(mark) and _update_pull_comment(where, int(one["id"]), text):
             return False
-    _ask(where, "POST", _path(where), {"body": text})
+    _call_forge_api(where, "POST", _build_comments_path(where), {"body": text})
     return True
 
 
-def _changed(where: PullRequest, id: int, text: str) -> bool:
+def _update_pull_comment(where: PullRequest, id: int, text: str) -> bool:
     """Update a comment and return whether that was allowed; another user's comment may have the same mark."""
     path = (
         f"/repos/{where.repository}/issues/comments/{id}"
         if where.forge == "github"
-        else f"{_path(where)}/{id}"
+        else f"{_build_comments_path(where)}/{id}"
     )
     try:
-        _ask(where, "PATCH" if where.forge == "github" else "PUT", path, {"body": text})
+        _call_forge_api(where, "PATCH" if where.forge == "github" else "PUT", path, {"body": text})
     except _RefusedError:
         return False
     return True
 
 
-def _comments(where: PullRequest) -> Iterator[dict[str, Any]]:
+def _list_pull_comments(where: PullRequest) -> Iterator[dict[str, Any]]:
     for page in range(1, _PAGES + 1):
-        found = _ask(where, "GET", f"{_path(where)}?per_page={_PAGE}&page={page}")
+        found = _call_forge_api(where, "GET", f"{_build_comments_path(where)}?per_page={_PAGE}&page={page}")
         yield from found
         if len(found) < _PAGE:
             return
 
 
-def _path(where: PullRequest) -> str:
+def _build_comments_path(where: PullRequest) -> str:
     if where.forge == "github":
         return f"/repos/{where.repository}/issues/{where.number}/comments"
     return f"/projects/{urllib.parse.quote(where.repository, safe='')}/merge_requests/{where.number}/notes"
@@ -127,7 +127,7 @@ class _RefusedError(ToolError):
     """The forge answers 401, 403 or 404: the token lacks a right."""
 
 
-def _ask(where: PullRequest, method: str, path: str, body: object = None) -> Any:
+def _call_forge_api(where: PullRequest, method: str, path: str, body: object = None) -> Any:
     headers = {"Content-Type": "application/json", "User-Agent": "gangplan"}
     if where.forge == "github":
         headers |= {"Authorization": f"Bearer {where.token}", "X-GitHub-Api-Version": "2022-11-28"}

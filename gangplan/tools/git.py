@@ -9,22 +9,22 @@ from pathlib import Path
 
 from gangplan.errors import ToolError, UserError
 from gangplan.records import dataclass
-from gangplan.tools.run import first_lines, run
+from gangplan.tools.run import join_first_lines, run_program
 
 #: Seconds after which a Git command is stopped.
-TIMEOUT_S = 120.0
+GIT_TIMEOUT_S = 120.0
 
 
-def files_at(root: Path, revision: str, folder: str) -> dict[str, bytes]:
+def read_files_at(root: Path, revision: str, folder: str) -> dict[str, bytes]:
     """Return every file below `folder` (a path from `root`) at a revision, as bytes by path in the folder.
 
     Empty if the revision has no such folder. Raises UserError for an unknown revision (exit 2), and
     ToolError without git or outside a repository (exit 3).
     """
     commit = commit_of(root, revision)
-    listed = run(
-        ["git", "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{prefix_of(root)}{folder}"],
-        timeout_s=TIMEOUT_S,
+    listed = run_program(
+        ["git", "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{find_repository_prefix(root)}{folder}"],
+        timeout_s=GIT_TIMEOUT_S,
         cwd=root,
         ok=(0, 128),
     )
@@ -36,7 +36,7 @@ def files_at(root: Path, revision: str, folder: str) -> dict[str, bytes]:
         # MODE TYPE ID; only regular files (100...), no links and no submodules.
         if facts.startswith(b"100"):
             blobs.append((path.decode("utf-8", "surrogateescape"), facts.split()[2]))
-    contents = _contents(root, [name for _, name in blobs])
+    contents = _read_git_blobs(root, [name for _, name in blobs])
     return {path: data for (path, _), data in zip(blobs, contents, strict=True) if data is not None}
 
 
@@ -52,16 +52,16 @@ class FileEvent:
 def history_of(root: Path, folder: str) -> dict[str, list[FileEvent]]:
     """Return the commits that added or removed each file below `folder` (a path from `root`), latest first.
 
-    Raises UserError for a shallow clone, which has no history, and ToolError as `files_at`.
+    Raises UserError for a shallow clone, which has no history, and ToolError as `read_files_at`.
     """
     commit_of(root, "HEAD")
-    shallow = run(["git", "rev-parse", "--is-shallow-repository"], timeout_s=TIMEOUT_S, cwd=root)
+    shallow = run_program(["git", "rev-parse", "--is-shallow-repository"], timeout_s=GIT_TIMEOUT_S, cwd=root)
     if shallow.stdout.strip() == b"true":
         raise UserError(
             "the clone is shallow, so that Git's history is not there", "git fetch --unshallow, then again."
         )
     asked = ["--format=%x01%H %ct", "--name-status", "--no-renames", "--diff-filter=AD", "--relative"]
-    told = run(["git", "log", *asked, "--", folder], timeout_s=TIMEOUT_S, cwd=root)
+    told = run_program(["git", "log", *asked, "--", folder], timeout_s=GIT_TIMEOUT_S, cwd=root)
     found: dict[str, list[FileEvent]] = {}
     commit, time_s = "", 0
     for line in told.stdout.decode("utf-8", "surrogateescape").splitlines():
@@ -74,16 +74,16 @@ def history_of(root: Path, folder: str) -> dict[str, list[FileEvent]]:
     return found
 
 
-def removed_texts(root: Path, folder: str, removed: Mapping[str, FileEvent]) -> dict[str, str]:
+def read_removed_texts(root: Path, folder: str, removed: Mapping[str, FileEvent]) -> dict[str, str]:
     """Return the texts of files below `folder` before the commits that removed them, by path in it."""
     if not removed:
         return {}
-    below = f"{prefix_of(root)}{folder}"
+    below = f"{find_repository_prefix(root)}{folder}"
     names = [
         f"{event.commit}^:{below}/{path}".encode("utf-8", "surrogateescape")
         for path, event in removed.items()
     ]
-    found = zip(removed, _contents(root, names), strict=True)
+    found = zip(removed, _read_git_blobs(root, names), strict=True)
     return {path: data.decode("utf-8", "replace") for path, data in found if data is not None}
 
 
@@ -93,9 +93,9 @@ def commit_of(root: Path, revision: str) -> str:
     Raises UserError for an unknown revision, ToolError without git or outside a repository.
     """
     try:
-        found = run(
+        found = run_program(
             ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"],
-            timeout_s=TIMEOUT_S,
+            timeout_s=GIT_TIMEOUT_S,
             cwd=root,
             ok=(0, 1, 128),
         )
@@ -105,7 +105,7 @@ def commit_of(root: Path, revision: str) -> str:
         return found.stdout.decode().strip()
     if "not a git repository" in found.stderr or "dubious ownership" in found.stderr:
         raise ToolError(
-            f"this reads Git: {first_lines(found.stderr, 1)}", "Use it in a clone of the repository."
+            f"this reads Git: {join_first_lines(found.stderr, 1)}", "Use it in a clone of the repository."
         )
     raise UserError(
         f"Git knows no revision '{revision}'",
@@ -116,28 +116,28 @@ def commit_of(root: Path, revision: str) -> str:
 def is_before(root: Path, one: str, other: str) -> bool:
     """Return whether a commit is an ancestor of another one; False if Git does not have both."""
     command = ["git", "merge-base", "--is-ancestor", "--end-of-options", one, other]
-    return run(command, timeout_s=TIMEOUT_S, cwd=root, ok=(0, 1, 128)).returncode == 0
+    return run_program(command, timeout_s=GIT_TIMEOUT_S, cwd=root, ok=(0, 1, 128)).returncode == 0
 
 
-def uncommitted(root: Path, folders: Sequence[str]) -> list[str]:
+def list_uncommitted(root: Path, folders: Sequence[str]) -> list[str]:
     """Return the output of `git status` for folders of a workspace, one line per file. Raises ToolError."""
     command = ["git", "--literal-pathspecs", "status", "--porcelain", "--untracked-files=all", "--", *folders]
-    done = run(command, timeout_s=TIMEOUT_S, cwd=root)
+    done = run_program(command, timeout_s=GIT_TIMEOUT_S, cwd=root)
     return done.stdout.decode("utf-8", "replace").splitlines()
 
 
-def prefix_of(root: Path) -> str:
+def find_repository_prefix(root: Path) -> str:
     """Return the path of `root` inside its repository, with a slash at the end; empty at the top."""
-    done = run(["git", "rev-parse", "--show-prefix"], timeout_s=TIMEOUT_S, cwd=root)
+    done = run_program(["git", "rev-parse", "--show-prefix"], timeout_s=GIT_TIMEOUT_S, cwd=root)
     return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
-def _contents(root: Path, names: list[bytes]) -> list[bytes | None]:
+def _read_git_blobs(root: Path, names: list[bytes]) -> list[bytes | None]:
     """Return the blobs of named objects, read by one process; None for a missing object or another type."""
     if not names:
         return []
-    answer = run(
-        ["git", "cat-file", "--batch"], input=b"\n".join(names) + b"\n", timeout_s=TIMEOUT_S, cwd=root
+    answer = run_program(
+        ["git", "cat-file", "--batch"], input=b"\n".join(names) + b"\n", timeout_s=GIT_TIMEOUT_S, cwd=root
     ).stdout
     found: list[bytes | None] = []
     at = 0
@@ -153,7 +153,7 @@ def _contents(root: Path, names: list[bytes]) -> list[bytes | None]:
     return found
 
 
-def folder_inside(folder: Path) -> str | None:
+def find_folder_in_repository(folder: Path) -> str | None:
     """Return the path of a folder inside its repository (`ml/jobs`), empty at the top.
 
     None outside of any repository, or without git. Raises ToolError where Git refuses to answer, such as in a
@@ -162,18 +162,18 @@ def folder_inside(folder: Path) -> str | None:
     if not shutil.which("git"):
         return None
     command = ["git", "rev-parse", "--show-prefix"]
-    done = run(command, timeout_s=TIMEOUT_S, cwd=folder, ok=(0, 128))
+    done = run_program(command, timeout_s=GIT_TIMEOUT_S, cwd=folder, ok=(0, 128))
     if done.returncode and "not a git repository" not in done.stderr:
-        raise ToolError(f"Git refuses: {first_lines(done.stderr, 1)}", "Name the folder: --prefix DIR.")
+        raise ToolError(f"Git refuses: {join_first_lines(done.stderr, 1)}", "Name the folder: --prefix DIR.")
     return None if done.returncode else done.stdout.decode("utf-8", "replace").strip().strip("/")
 
 
-def remote(folder: Path) -> str:
+def find_origin_url(folder: Path) -> str:
     """Return the URL of the remote `origin` of a folder's repository, without a password.
 
     Empty without such a remote. Raises ToolError without git.
     """
     command = ["git", "config", "--get", "remote.origin.url"]
-    done = run(command, timeout_s=TIMEOUT_S, cwd=folder, ok=(0, 1, 128))
+    done = run_program(command, timeout_s=GIT_TIMEOUT_S, cwd=folder, ok=(0, 1, 128))
     address = done.stdout.decode("utf-8", "replace").strip()
     return re.sub(r"^(https?://)[^/@]*@", r"\1", address) if not done.returncode else ""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gangplan.errors import UserError
 from gangplan.records import dataclass
-from gangplan.tools.git import TIMEOUT_S, commit_of
-from gangplan.tools.run import run
+from gangplan.tools.git import GIT_TIMEOUT_S, commit_of
+from gangplan.tools.run import run_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +24,21 @@ class FileChange:
     blob: str
 
 
-def changes_of(root: Path, *folders: str) -> Iterator[FileChange]:
+def list_file_changes(root: Path, *folders: str) -> Iterator[FileChange]:
     """Yield every change of files below some folders (paths from `root`) on the branch of HEAD, oldest first.
 
     Only first parents are followed, so the changes of a merge request appear with its merge. Raises UserError
     for a shallow clone, and ToolError as `commit_of`.
     """
     commit_of(root, "HEAD")
-    shallow = run(["git", "rev-parse", "--is-shallow-repository"], timeout_s=TIMEOUT_S, cwd=root)
+    shallow = run_program(["git", "rev-parse", "--is-shallow-repository"], timeout_s=GIT_TIMEOUT_S, cwd=root)
     if shallow.stdout.strip() == b"true":
         raise UserError(
             "the clone is shallow, so that Git's history is not there", "git fetch --unshallow, then again."
         )
     asked = ["--first-parent", "-m", "--reverse", "--root", "--format=%x01%H %ct"]
     shown = ["--raw", "--no-abbrev", "--no-renames", "--relative"]
-    told = run(["git", "log", *asked, *shown, "--", *folders], timeout_s=TIMEOUT_S, cwd=root)
+    told = run_program(["git", "log", *asked, *shown, "--", *folders], timeout_s=GIT_TIMEOUT_S, cwd=root)
     commit, time_s = "", 0
     for line in told.stdout.decode("utf-8", "surrogateescape").splitlines():
         if line.startswith("\x01"):

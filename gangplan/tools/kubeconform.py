@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from gangplan.errors import ToolError
 from gangplan.records import dataclass
-from gangplan.tools.find import FoundTool, search
-from gangplan.tools.pins import KUBECONFORM
-from gangplan.tools.run import GO, first_lines, run
+from gangplan.tools.find import FoundTool, search_tool
+from gangplan.tools.pins import KUBECONFORM_TOOL
+from gangplan.tools.run import GO_ENVIRONMENT, join_first_lines, run_program
 
 #: The names of schema files in a schema location: `trainjob-trainer-v1alpha1.json`, `pod-v1.json`.
 FILE_TEMPLATE = "{{.ResourceKind}}{{.KindSuffix}}.json"
@@ -119,7 +119,7 @@ class Kubeconform:
             if file.suffix.lower() not in _ENDINGS or not file.is_file():
                 raise ToolError(f"nothing was checked in {file}: it is not a YAML or JSON file")
         verdicts: list[KubeconformVerdict] = []
-        for batch in _batches(files):
+        for batch in _split_files_into_batches(files):
             verdicts += self._check_batch(batch, schemas.resolve(), strict, timeout_s)
         judged = {verdict.file for verdict in verdicts}
         for file in files:
@@ -131,41 +131,41 @@ class Kubeconform:
         self, files: list[Path], schemas: Path, strict: bool, timeout_s: float
     ) -> list[KubeconformVerdict]:
         by_name = {str(file.absolute()): file for file in files}
-        done = run(
+        done = run_program(
             [
                 *(self.found.path, "-output", "json", "-verbose"),
                 # One worker keeps the order; two are not faster (0.30 s and 0.24 s for 900 resources).
                 *("-n", "1"),
-                *("-schema-location", _template(schemas)),
+                *("-schema-location", _build_schema_location(schemas)),
                 *(["-strict"] if strict else []),
                 *by_name,
             ],
             timeout_s=timeout_s,
-            env=GO,
+            env=GO_ENVIRONMENT,
             ok=(0, 1),
         )
         counts: Counter[Path] = Counter()
         verdicts: list[KubeconformVerdict] = []
-        for result in _results(done.stdout, done.stderr):
+        for result in _parse_kubeconform_output(done.stdout, done.stderr):
             # An empty document, such as the one before a leading `---`, has no status.
             if result.get("status"):
                 file = by_name.get(str(result.get("filename")), Path(str(result.get("filename"))))
-                verdicts.append(_verdict(result, file, counts[file], schemas))
+                verdicts.append(_build_kubeconform_verdict(result, file, counts[file], schemas))
                 counts[file] += 1
         if (done.returncode == 1) != any(verdict.status != "valid" for verdict in verdicts):
             raise ToolError(
                 f"{self.label} ended with code {done.returncode} but its verdicts say otherwise; "
-                f"on its standard error: {first_lines(done.stderr)}"
+                f"on its standard error: {join_first_lines(done.stderr)}"
             )
         return verdicts
 
 
-def pick(passed_over: list[str] | None = None) -> Kubeconform | None:
+def find_kubeconform(passed_over: list[str] | None = None) -> Kubeconform | None:
     """Return kubeconform, or None if no acceptable version is found. Raises ToolError for a broken override.
 
     Without one, programs of this name that cannot be used are added to `passed_over`, one sentence each.
     """
-    outcome = search(KUBECONFORM)
+    outcome = search_tool(KUBECONFORM_TOOL)
     if passed_over is not None and outcome.found is None:
         passed_over += map(str, outcome.refused)
     return Kubeconform(outcome.found) if outcome.found else None
@@ -178,12 +178,12 @@ def schema_file(api_version: str, kind: str) -> str:
     return "-".join(parts).lower() + ".json"
 
 
-def _template(schemas: Path) -> str:
+def _build_schema_location(schemas: Path) -> str:
     """Return the schema location; braces in the folder's name must not start a template action."""
     return str(schemas).replace("{{", '{{"{{"}}') + "/" + FILE_TEMPLATE
 
 
-def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
+def _split_files_into_batches(files: Sequence[Path]) -> Iterator[list[Path]]:
     """Split a list of files so that the arguments of each call fit."""
     batch: list[Path] = []
     size = 0
@@ -198,17 +198,19 @@ def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
         yield batch
 
 
-def _results(stdout: bytes, stderr: str) -> list[dict[str, Any]]:
+def _parse_kubeconform_output(stdout: bytes, stderr: str) -> list[dict[str, Any]]:
     try:
         answer = json.loads(stdout)["resources"]
         if isinstance(answer, list) and all(isinstance(result, dict) for result in answer):
             return answer
     except (ValueError, KeyError, TypeError):
         pass
-    raise ToolError(f"kubeconform did not print its JSON output: {first_lines(stderr)}")
+    raise ToolError(f"kubeconform did not print its JSON output: {join_first_lines(stderr)}")
 
 
-def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -> KubeconformVerdict:
+def _build_kubeconform_verdict(
+    result: dict[str, Any], file: Path, document: int, schemas: Path
+) -> KubeconformVerdict:
     api_version, kind = str(result.get("version", "")), str(result.get("kind", ""))
     raw = " ".join(str(result.get("msg", "")).split())
     problems: tuple[AtPointer, ...] = ()
@@ -216,7 +218,7 @@ def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -
     if result["status"] == "statusValid":
         status, message = "valid", ""
     elif result["status"] == "statusInvalid":
-        status, problems = "invalid", _problems(raw)
+        status, problems = "invalid", _parse_schema_problems(raw)
         message = "; ".join(f"{pointer or '/'}: {said}" for pointer, said in problems) or raw
     elif raw.startswith(_NO_SCHEMA):
         wanted = schemas / schema_file(api_version, kind)
@@ -229,6 +231,6 @@ def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -
     )
 
 
-def _problems(text: str) -> tuple[AtPointer, ...]:
+def _parse_schema_problems(text: str) -> tuple[AtPointer, ...]:
     found = ((match["path"], match["message"].strip()) for match in _PROBLEM.finditer(text))
     return tuple((pointer, said) for pointer, said in found if said != _HOLLOW)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from gangplan.errors import ToolError, UserError
 from gangplan.records import dataclass
-from gangplan.tools.find import on_path, search
-from gangplan.tools.pins import KUSTOMIZE
-from gangplan.tools.run import GO, run
-from gangplan.tools.versions import kubectl_kustomize_version
+from gangplan.tools.find import find_on_path, search_tool
+from gangplan.tools.pins import KUSTOMIZE_TOOL
+from gangplan.tools.run import GO_ENVIRONMENT, run_program
+from gangplan.tools.versions import ask_kubectl_kustomize
 
 #: The oldest kubectl engine accepted: kustomize 5 (kubectl 1.27) dropped and renamed fields of version 4.
 _OLDEST_EMBEDDED_MAJOR = 5
@@ -22,7 +22,7 @@ _ENVIRONMENT = {
     "GOMAXPROCS": "1",
     "GOGC": "400",
     # The same bytes everywhere: no remote files, and no remote bases, which git fetches.
-    **GO,
+    **GO_ENVIRONMENT,
     "GIT_ALLOW_PROTOCOL": "file",
     "GIT_TERMINAL_PROMPT": "0",
 }
@@ -60,40 +60,42 @@ class KustomizeEngine:
         Raises OverlayError with the innermost cause for a refused overlay, ToolError if the engine fails.
         """
         folder = directory.resolve()
-        done = run([*self.command, folder], timeout_s=timeout_s, env=_ENVIRONMENT, ok=(0, 1))
+        done = run_program([*self.command, folder], timeout_s=timeout_s, env=_ENVIRONMENT, ok=(0, 1))
         if done.returncode == 0:
             return done.stdout
         # Imported here, so that only a failure pays for compiling its patterns.
-        from gangplan.tools.kustomize_errors import cause
+        from gangplan.tools.kustomize_errors import find_kustomize_cause
 
         by_hand = f"to see it by hand: {' '.join(self.command)} {directory}"
-        raise OverlayError(f"{directory}: {self.name} cannot build it", cause(done.stderr, folder), by_hand)
+        raise OverlayError(
+            f"{directory}: {self.name} cannot build it", find_kustomize_cause(done.stderr, folder), by_hand
+        )
 
 
-def engine() -> KustomizeEngine | None:
+def find_kustomize_engine() -> KustomizeEngine | None:
     """Return the engine to use: kustomize, else kubectl's, else None.
 
     Raises ToolError for a broken override.
     """
-    found = search(KUSTOMIZE).found
+    found = search_tool(KUSTOMIZE_TOOL).found
     if found is not None:
-        return KustomizeEngine(KUSTOMIZE.name, found.version, (str(found.path), "build"))
-    return _embedded()
+        return KustomizeEngine(KUSTOMIZE_TOOL.name, found.version, (str(found.path), "build"))
+    return _find_kubectl_kustomize()
 
 
 def require_engine() -> KustomizeEngine:
     """Return the engine to use. If none is found, raises ToolError that lists what was tried."""
-    chosen = engine()
+    chosen = find_kustomize_engine()
     if chosen is None:
-        error = search(KUSTOMIZE).error()
+        error = search_tool(KUSTOMIZE_TOOL).error()
         raise ToolError(f"{error.message}, and there is no kubectl either", error.help)
     return chosen
 
 
-def _embedded() -> KustomizeEngine | None:
-    for path in on_path("kubectl"):
+def _find_kubectl_kustomize() -> KustomizeEngine | None:
+    for path in find_on_path("kubectl"):
         try:
-            version = kubectl_kustomize_version(path)
+            version = ask_kubectl_kustomize(path)
         except ToolError:
             continue
         if version and int(version.split(".")[0]) >= _OLDEST_EMBEDDED_MAJOR:

@@ -47,10 +47,10 @@ _PLAIN = (
 )
 
 
-def cause(stderr: str, folder: Path) -> str:
+def find_kustomize_cause(stderr: str, folder: Path) -> str:
     """Return the innermost cause on one line, with paths relative to `folder`; never an empty string."""
-    text, where = _complaint(stderr), ""
-    while (inner := _inner(text)) is not None:
+    text, where = _extract_kustomize_error(stderr), ""
+    while (inner := _strip_error_layer(text)) is not None:
         text, found = inner
         where = found or where
     for pattern, plain in _PLAIN:
@@ -59,17 +59,19 @@ def cause(stderr: str, folder: Path) -> str:
             break
     if where and Path(where).name not in text:
         text = f"{where}: {text}"
-    return " ".join(_relative(text, folder.resolve()).split()) or "kustomize did not say why"
+    return (
+        " ".join(_make_overlay_paths_relative(text, folder.resolve()).split()) or "kustomize did not say why"
+    )
 
 
-def _relative(text: str, root: Path) -> str:
+def _make_overlay_paths_relative(text: str, root: Path) -> str:
     """Make paths relative to the overlay's folder: builds run in temporary folders, unknown to the reader."""
     text = text.replace(f"{root}/", "")
     text = re.sub(re.escape(str(root)) + r"(?![\w.-])", ".", text)
     return text.replace(f"{root.parent}/", "../") if root.parent.name else text
 
 
-def _complaint(stderr: str) -> str:
+def _extract_kustomize_error(stderr: str) -> str:
     """Return the error itself, without deprecation warnings, the word `Error` or a surrounding log line."""
     text = "\n".join(line for line in stderr.splitlines() if not line.startswith("# Warning:")).strip()
     if logged := _LOGGED.search(text):
@@ -82,7 +84,7 @@ def _complaint(stderr: str) -> str:
     return _PREFIX.sub("", text)
 
 
-def _inner(text: str) -> tuple[str, str] | None:
+def _strip_error_layer(text: str) -> tuple[str, str] | None:
     """Strip one layer: return its content and the file that it names, or None at the core."""
     if both := _BOTH.fullmatch(text):
         # The second guess says only that the path is not a folder, unless it is one.

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from gangplan.errors import ToolError
 
-Program = subprocess.Popen[bytes]
+ProgramProcess = subprocess.Popen[bytes]
 
 
-def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Program:
+def start_program(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> ProgramProcess:
     """Start a program as leader of a new session, with `env` as its whole environment, and pipe its output.
 
     Raises ToolError if it cannot be started.
@@ -49,7 +49,7 @@ def marked(mark: str) -> list[int]:
     return [one for one in found if one != os.getpid()]
 
 
-def end_all(programs: Sequence[Program], mark: str) -> bool:
+def end_programs(programs: Sequence[ProgramProcess], mark: str) -> bool:
     """Kill the sessions of programs and all marked processes; return whether all ended in five seconds."""
     deadline = time.monotonic() + 5
     while True:
@@ -70,14 +70,14 @@ def end_all(programs: Sequence[Program], mark: str) -> bool:
         time.sleep(0.05)
 
 
-def tell(pids: Sequence[int], number: signal.Signals) -> None:
+def send_signal(pids: Sequence[int], number: signal.Signals) -> None:
     """Send a signal to processes; some may have ended already."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """Return a port of the loopback interface on which no program listens at the moment."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))

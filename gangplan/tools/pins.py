@@ -56,39 +56,39 @@ class Tool:
 
     def archive(self) -> Archive | None:
         """Return the release archive for this machine, or None if no checksum is known."""
-        return self.archives.get(platform())
+        return self.archives.get(detect_platform())
 
 
-def platform() -> tuple[str, str]:
+def detect_platform() -> tuple[str, str]:
     """Return this machine's operating system and processor in Go's words, such as ("linux", "amd64")."""
     machine = os.uname().machine.lower()
     return sys.platform, _GO_ARCHITECTURES.get(machine, machine)
 
 
-def parse_version(text: str) -> str | None:
+def parse_tool_version(text: str) -> str | None:
     """Return the first `1.2.3` in a text such as `v5.8.1` or `{Version:kustomize/v4.5.7 ...}`, or None."""
     found = _VERSION.search(text)
     return found.group() if found else None
 
 
-def _kustomize(os_name: str, processor: str, sha256: str) -> Archive:
+def _build_kustomize_archive(os_name: str, processor: str, sha256: str) -> Archive:
     base = "https://github.com/kubernetes-sigs/kustomize/releases/download/kustomize%2Fv5.8.1"
     return Archive(f"{base}/kustomize_v5.8.1_{os_name}_{processor}.tar.gz", sha256)
 
 
-def _kubeconform(os_name: str, processor: str, sha256: str) -> Archive:
+def _build_kubeconform_archive(os_name: str, processor: str, sha256: str) -> Archive:
     base = "https://github.com/yannh/kubeconform/releases/download/v0.7.0"
     return Archive(f"{base}/kubeconform-{os_name}-{processor}.tar.gz", sha256)
 
 
-KUSTOMIZE = Tool(
+KUSTOMIZE_TOOL = Tool(
     name="kustomize",
     version="5.8.1",
     package="sigs.k8s.io/kustomize/kustomize/v5",
     variable="GANGPLAN_KUSTOMIZE",
     version_arguments=("version",),
     archives={
-        key: _kustomize(*key, sha256)
+        key: _build_kustomize_archive(*key, sha256)
         for key, sha256 in {
             ("linux", "amd64"): "029a7f0f4e1932c52a0476cf02a0fd855c0bb85694b82c338fc648dcb53a819d",
             ("linux", "arm64"): "0953ea3e476f66d6ddfcd911d750f5167b9365aa9491b2326398e289fef2c142",
@@ -98,14 +98,14 @@ KUSTOMIZE = Tool(
     },
 )
 
-KUBECONFORM = Tool(
+KUBECONFORM_TOOL = Tool(
     name="kubeconform",
     version="0.7.0",
     package="github.com/yannh/kubeconform/cmd/kubeconform",
     variable="GANGPLAN_KUBECONFORM",
     version_arguments=("-v",),
     archives={
-        key: _kubeconform(*key, sha256)
+        key: _build_kubeconform_archive(*key, sha256)
         for key, sha256 in {
             ("linux", "amd64"): "c31518ddd122663b3f3aa874cfe8178cb0988de944f29c74a0b9260920d115d3",
             ("linux", "arm64"): "cc907ccf9e3c34523f0f32b69745265e0a6908ca85b92f41931d4537860eb83c",
@@ -115,4 +115,4 @@ KUBECONFORM = Tool(
     },
 )
 
-TOOLS: tuple[Tool, ...] = (KUSTOMIZE, KUBECONFORM)
+PINNED_TOOLS: tuple[Tool, ...] = (KUSTOMIZE_TOOL, KUBECONFORM_TOOL)

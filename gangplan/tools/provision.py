@@ -17,10 +17,10 @@ from pathlib import Path
 
 from gangplan.errors import ToolError
 from gangplan.tools import download
-from gangplan.tools.find import FoundTool, cached_path, find, on_path
-from gangplan.tools.pins import Tool, platform
-from gangplan.tools.run import run
-from gangplan.tools.versions import asked_version, cache_root, version_of
+from gangplan.tools.find import FoundTool, build_cached_path, find_on_path, find_tool
+from gangplan.tools.pins import Tool, detect_platform
+from gangplan.tools.run import run_program
+from gangplan.tools.versions import ask_tool_version, find_cache_root, version_of
 
 #: Both builds together take 35 s on two cores with a cold cache; ten times that means a machine in trouble.
 _BUILD_TIMEOUT_S = 600.0
@@ -36,10 +36,10 @@ _GO_ENVIRONMENT = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "NETRC", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"),
 )
 
-Report = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 
 
-def _silent(_: str) -> None:
+def _ignore_progress(_: str) -> None:
     """Report nothing."""
 
 
@@ -48,23 +48,23 @@ def is_offline() -> bool:
     return os.environ.get("GANGPLAN_OFFLINE", "") not in ("", "0")
 
 
-def ensure(tool: Tool, report: Report = _silent) -> FoundTool:
+def ensure(tool: Tool, report: ReportProgress = _ignore_progress) -> FoundTool:
     """Return the program to use, and install it if none is found. Raises ToolError as `install`."""
-    return find(tool) or install(tool, report)
+    return find_tool(tool) or install(tool, report)
 
 
-def install(tool: Tool, report: Report = _silent) -> FoundTool:
+def install(tool: Tool, report: ReportProgress = _ignore_progress) -> FoundTool:
     """Install the pinned version into the tool cache unless it is there; `report` gets a line for each step.
 
     Raises ToolError that lists what was tried and why each attempt failed.
     """
-    target = cached_path(tool)
+    target = build_cached_path(tool)
     try:
-        with _lock(tool, report):
+        with _hold_install_lock(tool, report):
             # The previous holder of the lock may have installed it.
             if target.is_file() and version_of(tool, target) == tool.version:
                 return FoundTool(tool, target, tool.version, "cache")
-            return _install(tool, target, report)
+            return _try_install_methods(tool, target, report)
     except OSError as error:
         raise ToolError(
             f"{tool.name} {tool.version} cannot be installed into {target.parent}: {error.strerror or error}",
@@ -72,35 +72,35 @@ def install(tool: Tool, report: Report = _silent) -> FoundTool:
         ) from error
 
 
-def _install(tool: Tool, target: Path, report: Report) -> FoundTool:
+def _try_install_methods(tool: Tool, target: Path, report: ReportProgress) -> FoundTool:
     """Try each way in turn, in a work folder on the cache's file system, while holding the lock."""
     if is_offline():
-        raise _failure(tool, ["GANGPLAN_OFFLINE is set: nothing was tried"])
+        raise _build_install_error(tool, ["GANGPLAN_OFFLINE is set: nothing was tried"])
     failures: list[str] = []
-    for way in (_from_archive, _from_source):
-        with _work_folder(tool) as folder:
+    for way in (_fetch_tool_from_archive, _build_tool_from_source):
+        with _create_work_folder(tool) as folder:
             try:
                 program = way(tool, folder, report)
-                _check(tool, program)
+                _check_installed_version(tool, program)
             except ToolError as error:
                 failures.append(error.message)
                 report(f"{tool.name}: {error.message}")
                 continue
-            _publish(program, target)
+            _move_program_into_place(program, target)
             return FoundTool(tool, target, tool.version, "cache")
-    raise _failure(tool, failures)
+    raise _build_install_error(tool, failures)
 
 
-def _from_archive(tool: Tool, folder: Path, report: Report) -> Path:
+def _fetch_tool_from_archive(tool: Tool, folder: Path, report: ReportProgress) -> Path:
     archive = tool.archive()
     if archive is None:
-        raise ToolError(f"no release archive is known for {'/'.join(platform())}")
+        raise ToolError(f"no release archive is known for {'/'.join(detect_platform())}")
     report(f"{tool.name}: downloading {archive.url}")
-    return download.program(archive, tool.name, folder)
+    return download.download_program(archive, tool.name, folder)
 
 
-def _from_source(tool: Tool, folder: Path, report: Report) -> Path:
-    go = next(on_path("go"), None)
+def _build_tool_from_source(tool: Tool, folder: Path, report: ReportProgress) -> Path:
+    go = next(find_on_path("go"), None)
     if go is None:
         raise ToolError("go is not on PATH, so it cannot be built")
     module = f"{tool.package}@v{tool.version}"
@@ -108,20 +108,20 @@ def _from_source(tool: Tool, folder: Path, report: Report) -> Path:
     kept = {name: os.environ[name] for name in _GO_ENVIRONMENT if name in os.environ}
     # A C compiler would only be another cause of failure; the work folder is removed with all its contents.
     own = {"GOBIN": str(folder), "GOTMPDIR": str(folder), "CGO_ENABLED": "0", "GOWORK": "off"}
-    run([go, "install", module], timeout_s=_BUILD_TIMEOUT_S, cwd=folder, env={**kept, **own})
+    run_program([go, "install", module], timeout_s=_BUILD_TIMEOUT_S, cwd=folder, env={**kept, **own})
     return folder / tool.name
 
 
-def _check(tool: Tool, program: Path) -> None:
+def _check_installed_version(tool: Tool, program: Path) -> None:
     """Raise ToolError unless the result is a program of the pinned version."""
     if not program.is_file():
         raise ToolError(f"{program.name} was not made")
-    version = asked_version(tool, program)
+    version = ask_tool_version(tool, program)
     if version != tool.version:
         raise ToolError(f"{program.name} says it is version {version}, not {tool.version}")
 
 
-def _publish(program: Path, target: Path) -> None:
+def _move_program_into_place(program: Path, target: Path) -> None:
     """Put a program in its place atomically: a kill or a power cut leaves all of it or nothing."""
     program.chmod(0o755)
     with program.open("rb") as file:
@@ -130,7 +130,7 @@ def _publish(program: Path, target: Path) -> None:
     os.replace(program, target)
 
 
-def _failure(tool: Tool, reasons: list[str]) -> ToolError:
+def _build_install_error(tool: Tool, reasons: list[str]) -> ToolError:
     tried = "; ".join(reasons)
     return ToolError(
         f"{tool.name} {tool.version} cannot be installed: {tried}",
@@ -139,9 +139,9 @@ def _failure(tool: Tool, reasons: list[str]) -> ToolError:
 
 
 @contextlib.contextmanager
-def _work_folder(tool: Tool) -> Iterator[Path]:
+def _create_work_folder(tool: Tool) -> Iterator[Path]:
     """Yield a folder on the cache's own file system, so that a rename suffices; remove it in any case."""
-    parent = cache_root() / "work" / f"{tool.name}-{tool.version}"
+    parent = find_cache_root() / "work" / f"{tool.name}-{tool.version}"
     # We hold the lock, so anything here was left by an installation that was killed.
     shutil.rmtree(parent, ignore_errors=True)
     parent.mkdir(parents=True)
@@ -153,12 +153,12 @@ def _work_folder(tool: Tool) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _lock(tool: Tool, report: Report) -> Iterator[None]:
+def _hold_install_lock(tool: Tool, report: ReportProgress) -> Iterator[None]:
     """Hold the lock of one program at one version; the kernel releases it if the holder dies.
 
     Raises ToolError if another process holds it for too long.
     """
-    file = cache_root() / "locks" / f"{tool.name}-{tool.version}"
+    file = find_cache_root() / "locks" / f"{tool.name}-{tool.version}"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as handle:
         deadline = time.monotonic() + _LOCK_TIMEOUT_S

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from gangplan.errors import ToolError, UserError
 from gangplan.records import dataclass
-from gangplan.tools.git import TIMEOUT_S, commit_of, prefix_of
-from gangplan.tools.run import Completed, run
+from gangplan.tools.git import GIT_TIMEOUT_S, commit_of, find_repository_prefix
+from gangplan.tools.run import CompletedProgram, run_program
 
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
@@ -65,15 +65,15 @@ def revision_of(root: Path, asked: str) -> Revision:
     if asked.endswith(".."):
         return Revision(tip, name, False)
     head = commit_of(root, "HEAD")
-    found = _git(root, "merge-base", tip, head, ok=(0, 1))
+    found = _run_git_command(root, "merge-base", tip, head, ok=(0, 1))
     if found.returncode:
-        raise _no_merge_base(root, name)
+        raise _explain_missing_merge_base(root, name)
     commit = found.stdout.decode().split()[0]
     return Revision(commit, name, commit != tip)
 
 
-def _no_merge_base(root: Path, name: str) -> UserError:
-    shallow = _git(root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+def _explain_missing_merge_base(root: Path, name: str) -> UserError:
+    shallow = _run_git_command(root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
     message = f"Git finds no merge base of HEAD and {name}"
     if shallow:
         return UserError(
@@ -86,12 +86,14 @@ def _no_merge_base(root: Path, name: str) -> UserError:
     )
 
 
-def files_of(root: Path, commit: str, folders: Sequence[str]) -> Listing:
+def list_commit_files(root: Path, commit: str, folders: Sequence[str]) -> Listing:
     """Return the files below some folders of a workspace at a commit. Raises ToolError."""
-    prefix = prefix_of(root)
+    prefix = find_repository_prefix(root)
     names = [f"{prefix}{one}" for one in folders]
     # Literal pathspecs: a folder of a repository may be called `:(top)`.
-    listed = _git(root, "--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--", *names)
+    listed = _run_git_command(
+        root, "--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--", *names
+    )
     files: dict[str, str] = {}
     unread = []
     for line in listed.stdout.split(b"\0"):
@@ -111,13 +113,13 @@ def _is_inside(path: str) -> bool:
     return all(part not in ("", ".", "..") for part in path.split("/"))
 
 
-def blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
+def read_blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
     """Return the contents of blobs by id, read by one process. Raises ToolError for a missing one."""
     wanted = sorted(set(ids))
     if not wanted:
         return {}
     given = "".join(f"{one}\n" for one in wanted).encode()
-    done = _git(root, "cat-file", "--batch", given=given, ok=(0, 128))
+    done = _run_git_command(root, "cat-file", "--batch", given=given, ok=(0, 128))
     answer = done.stdout
     found, at = {}, 0
     for name in wanted:
@@ -134,7 +136,7 @@ def blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
     return found
 
 
-def blob_id(data: bytes, like: str) -> str:
+def compute_blob_id(data: bytes, like: str) -> str:
     """Return Git's blob id of contents, with the hash function of the id `like` (SHA-1 or SHA-256)."""
     digest = hashlib.sha1(usedforsecurity=False) if len(like) == 40 else hashlib.sha256()
     digest.update(b"blob %d\0" % len(data))
@@ -142,9 +144,9 @@ def blob_id(data: bytes, like: str) -> str:
     return digest.hexdigest()
 
 
-def unmerged(root: Path) -> dict[str, tuple[int, ...]]:
+def list_unmerged_files(root: Path) -> dict[str, tuple[int, ...]]:
     """Return the unmerged files of a workspace, with their stages in the index (1 base, 2 ours, 3 theirs)."""
-    listed = _git(root, "ls-files", "-u", "-z").stdout
+    listed = _run_git_command(root, "ls-files", "-u", "-z").stdout
     found: dict[str, list[int]] = {}
     for line in listed.split(b"\0"):
         facts, _, name = line.partition(b"\t")
@@ -154,11 +156,11 @@ def unmerged(root: Path) -> dict[str, tuple[int, ...]]:
     return {path: tuple(stages) for path, stages in found.items()}
 
 
-def merged_from(root: Path) -> tuple[str, ...]:
+def find_merge_parents(root: Path) -> tuple[str, ...]:
     """Return both parents of the merge in progress, or else of HEAD; empty if HEAD is not a merge."""
     for pair in (("HEAD", "MERGE_HEAD"), ("HEAD^1", "HEAD^2")):
         found = [
-            _git(root, "rev-parse", "--verify", "--quiet", f"{one}^{{commit}}", ok=(0, 1, 128))
+            _run_git_command(root, "rev-parse", "--verify", "--quiet", f"{one}^{{commit}}", ok=(0, 1, 128))
             for one in pair
         ]
         if not any(one.returncode for one in found):
@@ -166,5 +168,9 @@ def merged_from(root: Path) -> tuple[str, ...]:
     return ()
 
 
-def _git(root: Path, *arguments: str, given: bytes | None = None, ok: tuple[int, ...] = (0,)) -> Completed:
-    return run([*_GIT, *arguments], input=given, timeout_s=TIMEOUT_S, cwd=root, env=_ENVIRONMENT, ok=ok)
+def _run_git_command(
+    root: Path, *arguments: str, given: bytes | None = None, ok: tuple[int, ...] = (0,)
+) -> CompletedProgram:
+    return run_program(
+        [*_GIT, *arguments], input=given, timeout_s=GIT_TIMEOUT_S, cwd=root, env=_ENVIRONMENT, ok=ok
+    )

@@ -34,7 +34,7 @@ NO_NETWORK: Mapping[str, str] = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROX
 
 #: For short-lived Go programs that work on a few megabytes: their heap may grow fivefold before garbage is
 #: collected (twofold by default), which takes a sixth of kubeconform's time.
-GO: Mapping[str, str] = {**NO_NETWORK, "GOGC": "400"}
+GO_ENVIRONMENT: Mapping[str, str] = {**NO_NETWORK, "GOGC": "400"}
 
 #: Seconds between asking a process group to end and killing it: enough for `go` to remove its work folder.
 _GRACE_S = 0.5
@@ -53,7 +53,7 @@ _GOROUTINE = re.compile(r"^goroutine \d+.*\[", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Completed:
+class CompletedProgram:
     """The output and exit code of a program that ended by itself."""
 
     stdout: bytes
@@ -61,7 +61,7 @@ class Completed:
     returncode: int
 
 
-def run(
+def run_program(
     argv: Sequence[str | Path],
     *,
     input: bytes | None = None,
@@ -69,7 +69,7 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     ok: Container[int] = (0,),
-) -> Completed:
+) -> CompletedProgram:
     """Run a program to its end in an environment of its own.
 
     It sees PATH, HOME, TMPDIR, the C locale and `env`; its standard input is `input` or empty, never ours.
@@ -80,28 +80,30 @@ def run(
     command = [str(part) for part in argv]
     name = Path(command[0]).name
     process: subprocess.Popen[bytes] | None = None
-    with _given(input) as stdin, contextlib.ExitStack() as open_pipes:
+    with _open_program_input(input) as stdin, contextlib.ExitStack() as open_pipes:
         try:
-            with _interrupts_wait():
-                process = open_pipes.enter_context(_start(command, name, stdin=stdin, cwd=cwd, env=env))
-            stdout, raw = _said(process, name, timeout_s)
+            with _delay_interrupts():
+                process = open_pipes.enter_context(
+                    _start_program_session(command, name, stdin=stdin, cwd=cwd, env=env)
+                )
+            stdout, raw = _collect_program_output(process, name, timeout_s)
         except BaseException as error:
             # An interrupt reaches only us: the program has its own session, and would go on.
             if process is not None:
-                _end(process)
+                _end_process_group(process)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             raise ToolError(
-                f"{_shown(command)} did not end within {timeout_s:g} s and was stopped",
-                f"try it by hand: {_shown(command)}",
+                f"{_format_pasteable_command(command)} did not end within {timeout_s:g} s and was stopped",
+                f"try it by hand: {_format_pasteable_command(command)}",
             ) from None
-    done = Completed(stdout, raw.decode("utf-8", "replace"), process.returncode)
-    _judge(done, command, name, ok)
+    done = CompletedProgram(stdout, raw.decode("utf-8", "replace"), process.returncode)
+    _check_exit_status(done, command, name, ok)
     return done
 
 
 @contextlib.contextmanager
-def _interrupts_wait() -> Iterator[None]:
+def _delay_interrupts() -> Iterator[None]:
     """Delay interrupts until the end: one between a program's start and the assignment would let it go on.
 
     Signals that are ignored, or that end us without a handler, keep their effect. Outside the main thread
@@ -125,7 +127,7 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _given(data: bytes | None) -> Iterator[int | IO[bytes]]:
+def _open_program_input(data: bytes | None) -> Iterator[int | IO[bytes]]:
     """Yield the standard input of a program, as a file.
 
     With a time limit, a second call of `communicate` no longer feeds a pipe (CPython 3.11,
@@ -140,7 +142,9 @@ def _given(data: bytes | None) -> Iterator[int | IO[bytes]]:
         yield file
 
 
-def _said(process: subprocess.Popen[bytes], name: str, timeout_s: float) -> tuple[bytes, bytes]:
+def _collect_program_output(
+    process: subprocess.Popen[bytes], name: str, timeout_s: float
+) -> tuple[bytes, bytes]:
     """Return everything that a program writes until it ends.
 
     Raises TimeoutExpired, and ToolError if it writes too much.
@@ -157,7 +161,7 @@ def _said(process: subprocess.Popen[bytes], name: str, timeout_s: float) -> tupl
                 raise
 
 
-def _start(
+def _start_program_session(
     command: list[str],
     name: str,
     *,
@@ -176,7 +180,7 @@ def _start(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=cwd,
-            env=_environment(env),
+            env=_build_program_environment(env),
             start_new_session=True,
         )
     except FileNotFoundError:
@@ -191,12 +195,12 @@ def _start(
         raise ToolError(f"{command[0]} cannot be started: {why}") from error
 
 
-def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+def _build_program_environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {**kept, **_LOCALE, **(extra or {})}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process_group(process: subprocess.Popen[bytes]) -> None:
     """End the whole process group, with SIGTERM first, and close the pipes, which others may hold open."""
     for ending in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -209,30 +213,31 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 pipe.close()
 
 
-def _judge(done: Completed, command: list[str], name: str, ok: Container[int]) -> None:
+def _check_exit_status(done: CompletedProgram, command: list[str], name: str, ok: Container[int]) -> None:
     """Raise ToolError unless the program ended by itself with an expected exit code."""
     if done.returncode < 0:
-        ending = _signal_name(-done.returncode)
+        ending = _format_signal_name(-done.returncode)
         hint = "memory may have run out" if ending == "SIGKILL" else None
         raise ToolError(f"{name} was killed by {ending}", hint)
     panic = _PANIC.search(done.stderr)
     if done.returncode == 2 and panic and _GOROUTINE.search(done.stderr):
         raise ToolError(
             f"{name} crashed: {panic.group()}",
-            f"this is a bug of {name} or of what it was given; to see all of it: {_shown(command)}",
+            f"this is a bug of {name} or of what it was given; to see all of it:"
+            f" {_format_pasteable_command(command)}",
         )
     if done.returncode not in ok:
-        raise ToolError(f"{name} failed with exit code {done.returncode}: {first_lines(done.stderr)}")
+        raise ToolError(f"{name} failed with exit code {done.returncode}: {join_first_lines(done.stderr)}")
 
 
-def _signal_name(number: int) -> str:
+def _format_signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
 
 
-def _shown(command: list[str]) -> str:
+def _format_pasteable_command(command: list[str]) -> str:
     """Return a command in a form to paste, shortened if it is too long to read."""
     import shlex
 
@@ -240,7 +245,7 @@ def _shown(command: list[str]) -> str:
     return text if len(text) <= 200 else text[:200] + " ..."
 
 
-def first_lines(text: str, count: int = 3) -> str:
+def join_first_lines(text: str, count: int = 3) -> str:
     """Return the first lines that are not blank, joined by semicolons; never an empty string."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[:count])[:500] or "it said nothing"

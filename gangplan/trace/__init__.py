@@ -7,13 +7,13 @@ exist before any run.
 """
 
 from gangplan.trace.cause import Cause, Trace
-from gangplan.trace.tracing import Tracer, trace, trace_field, tracer_of
+from gangplan.trace.tracing import Tracer, trace_job_field, trace_object_field, tracer_of
 
 __all__ = [
     "Cause",
     "Trace",
     "Tracer",
-    "trace",
-    "trace_field",
+    "trace_job_field",
+    "trace_object_field",
     "tracer_of",
 ]

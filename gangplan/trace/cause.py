@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gangplan.findings import Location
+from gangplan.findings import FieldPath, Location
 from gangplan.records import dataclass
-from gangplan.validate.problems import dotted
-
-Path = tuple[str | int, ...]
+from gangplan.validate.problems import format_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Cause:
     where: Location | None
     because: str
     file: str = ""
-    field: Path = ()
+    field: FieldPath = ()
     is_written: bool = True
     is_direct: bool = True
 
@@ -53,7 +51,7 @@ class Trace:
         return not any(cause.where for cause in self.causes)
 
 
-def asides(causes: Iterable[Cause]) -> list[Cause]:
+def mark_indirect(causes: Iterable[Cause]) -> list[Cause]:
     """Return the causes as indirect ones."""
     return [cause.aside() for cause in causes]
 
@@ -64,20 +62,20 @@ def trace_of(causes: Iterable[Cause], home: Location) -> Trace:
     Written direct causes come first, then direct ones that could be written, then what gangplan decides, then
     indirect ones.
     """
-    unique: dict[tuple[str, Path, str], Cause] = {}
+    unique: dict[tuple[str, FieldPath, str], Cause] = {}
     for cause in causes:
         key = (cause.file, cause.field, "" if cause.where else cause.because)
         known = unique.get(key)
         if known is None or (cause.is_direct and not known.is_direct):
             unique[key] = cause
-    ranked = sorted(unique.values(), key=_rank)
+    ranked = sorted(unique.values(), key=_rank_field_cause)
     first = ranked[0]
     # If gangplan decides by itself, the place to change it is a written field that it considered.
     placed = first if first.where else next((one for one in ranked if one.where and one.is_written), first)
-    return Trace(placed.where or home, first.because, dotted(placed.field), tuple(ranked))
+    return Trace(placed.where or home, first.because, format_path(placed.field), tuple(ranked))
 
 
-def _rank(cause: Cause) -> int:
+def _rank_field_cause(cause: Cause) -> int:
     if cause.where is None:
         return 2
     return (0 if cause.is_written else 1) if cause.is_direct else (3 if cause.is_written else 4)

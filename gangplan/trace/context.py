@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from gangplan.findings import FieldPath
 from gangplan.model.job import Job
-from gangplan.plan import Unit
+from gangplan.plan import RunPlan
 from gangplan.records import dataclass
-from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.files import Files, own
+from gangplan.trace.cause import Cause, mark_indirect
+from gangplan.trace.files import TracedFiles, build_own_cause
 
 # The spec fields of resolved values that are not at the top level under their own name (resolve/).
-IN_SPEC: dict[str, Path] = {
+IN_SPEC: dict[str, FieldPath] = {
     "posture": ("network", "posture"),
     "egress": ("network", "egress"),
     "gpuModel": ("gpu", "model"),
@@ -20,7 +21,7 @@ IN_SPEC: dict[str, Path] = {
 }
 # Fields that decide which node pool is the first that fits a worker (resolve/placement.py,
 # resolve/misfit.py).
-FIT: tuple[Path, ...] = (
+FIT: tuple[FieldPath, ...] = (
     *(("gpu", "model"), ("gpu", "mig"), ("placement", "capacity")),
     *(("disk",), ("scratch",), ("hugePages",), ("devices",), ("placement", "nodePool")),
 )
@@ -30,8 +31,8 @@ FIT: tuple[Path, ...] = (
 class TraceContext:
     """A planned run and its files."""
 
-    unit: Unit
-    files: Files
+    unit: RunPlan
+    files: TracedFiles
 
     @property
     def job(self) -> Job:
@@ -89,10 +90,10 @@ class TraceContext:
                 return [self.cluster(*granted, because="the platform asks for it"), self.spec(*place).aside()]
             found = self.files.cause(role, "defaults", name, because=words)
             nearer = [self.spec(*place, because=f"{name} is not in the spec"), self.spec("profile")]
-            return [found, *asides(nearer)]
+            return [found, *mark_indirect(nearer)]
         words = f"{name} is gangplan's default: neither spec, profile, team nor cluster says otherwise"
         others = [self.spec("profile", because="a profile would set it"), *self._defaults(name)]
-        return [self.spec(*place, because=words), *asides(others)]
+        return [self.spec(*place, because=words), *mark_indirect(others)]
 
     def _defaults(self, name: str) -> list[Cause]:
         says = f"a default for {name} could be here"
@@ -118,7 +119,7 @@ class TraceContext:
         """Return the causes of how a plain command is started: the spec, otherwise the image's entry."""
         by_image = [self.image("framework"), *self.chosen("image")]
         if self.files.has("spec", "framework"):
-            return [self.spec("framework"), *asides(by_image)]
+            return [self.spec("framework"), *mark_indirect(by_image)]
         return [*by_image, self.spec("framework", because="framework is not in the spec").aside()]
 
     def mpi(self) -> list[Cause]:
@@ -126,12 +127,12 @@ class TraceContext:
         return [
             self.image("mpi", "implementation"),
             self.image("mpi", "version"),
-            *asides(self.chosen("image")),
+            *mark_indirect(self.chosen("image")),
         ]
 
     def of_image(self, *path: str) -> list[Cause]:
         """Return the causes of a fact about the image, including the choice of the image."""
-        return [self.image(*path), *asides(self.chosen("image"))]
+        return [self.image(*path), *mark_indirect(self.chosen("image"))]
 
     def named(self) -> list[Cause]:
         """Return the causes of the job's name: as stated, otherwise the name of its file."""
@@ -142,11 +143,15 @@ class TraceContext:
     def run_name(self) -> list[Cause]:
         """Return the causes of a run's name: the job's, and a hash of everything that may not change."""
         hashed = "the last eight letters are a hash of all that must not change while the run runs"
-        return [*self.named(), self.spec("run", because="another number is another run").aside(), own(hashed)]
+        return [
+            *self.named(),
+            self.spec("run", because="another number is another run").aside(),
+            build_own_cause(hashed),
+        ]
 
     def namespace(self) -> list[Cause]:
         """Return the causes of the team's namespace."""
-        return namespace_causes(self.files, self.job.team)
+        return find_namespace_causes(self.files, self.job.team)
 
     def team_name(self) -> list[Cause]:
         """Return the causes of the team: the folder that contains the spec."""
@@ -183,7 +188,7 @@ class TraceContext:
         """Return the causes of the pods' service account; the platform decides about its token."""
         named, listed = self.spec("serviceAccount"), ("teams", self.job.team, "serviceAccounts")
         if not named.is_written:
-            return [own("pods use the team's account training, without a token"), named.aside()]
+            return [build_own_cause("pods use the team's account training, without a token"), named.aside()]
         token = self.cluster(*listed, self.job.service_account, "token")
         return [named, token] if is_token else [named, token.aside()]
 
@@ -203,7 +208,7 @@ class TraceContext:
         causes += [self.spec(*path, because=f"{path[-1]} would choose among the pools") for path in FIT]
         causes.append(self.cluster("teams", self.job.team, "quota", because="pools that the team may use"))
         causes.append(self.cluster("nodePools", because="the first of these pools that fits", key=True))
-        return asides(causes)
+        return mark_indirect(causes)
 
     def scratch(self, field: str) -> tuple[str, ...]:
         """Return the path of a field of scratch: if only a size is given, it is the whole field."""
@@ -222,7 +227,7 @@ class RunContext(TraceContext):
     body: Any
 
 
-def namespace_causes(files: Files, team: str) -> list[Cause]:
+def find_namespace_causes(files: TracedFiles, team: str) -> list[Cause]:
     """Return the causes of a team's namespace: the cluster's file, its own file, or its name."""
     given = files.cause("cluster", "teams", team, "namespace", because="the platform gives the namespace")
     if given.is_written:
@@ -231,6 +236,6 @@ def namespace_causes(files: Files, team: str) -> list[Cause]:
     return [files.cause("team", "namespace", because=words), given.aside()]
 
 
-def constant(template: str, what: str = "every run") -> list[Cause]:
+def find_template_causes(template: str, what: str = "every run") -> list[Cause]:
     """Return the cause of a value that a template always writes."""
-    return [own(f"gangplan writes it for {what} (templates/{template})")]
+    return [build_own_cause(f"gangplan writes it for {what} (templates/{template})")]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.findings import Location
+from gangplan.findings import FieldPath, Location
 from gangplan.records import dataclass
 from gangplan.source import Document
-from gangplan.trace.cause import Cause, Path
-from gangplan.validate.problems import dotted
+from gangplan.trace.cause import Cause
+from gangplan.validate.problems import format_path
 
 NAMES = {
     "spec": "the spec",
@@ -19,7 +19,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class TracedFiles:
     """Documents by role: spec (none for objects of a cluster), team, cluster, catalog."""
 
     spec: Document | None = None
@@ -30,7 +30,7 @@ class Files:
     def value(self, role: str, *path: str | int) -> Any:
         """Return the value at a path, or None."""
         document = getattr(self, role)
-        return at(document.value, path) if document else None
+        return find_value_at(document.value, path) if document else None
 
     def has(self, role: str, *path: str | int) -> bool:
         """Return whether the file has a value at a path."""
@@ -40,14 +40,14 @@ class Files:
         """Return a field as a cause, at its place or where it could be written; `key` points to its name."""
         document: Document | None = getattr(self, role)
         if document is None:
-            return own(because or f"{dotted(path)} of {NAMES[role]}")
-        written = at(document.value, path) is not None
+            return build_own_cause(because or f"{format_path(path)} of {NAMES[role]}")
+        written = find_value_at(document.value, path) is not None
         file, there = document.home(path)
-        words = because or f"{dotted(path)} in {NAMES[role]}"
+        words = because or f"{format_path(path)} in {NAMES[role]}"
         if file != document.file:  # from a template of the spec
             words = words.replace("in the spec", "in the template")
         if not written and not because:
-            words = f"{dotted(path)} is not in {NAMES[role]}: a default holds"
+            words = f"{format_path(path)} is not in {NAMES[role]}: a default holds"
         return Cause(document.where(path, key=key), words, file, there, written)
 
     def home(self, role: str) -> Location:
@@ -56,12 +56,12 @@ class Files:
         return Location(document.file, 1, 1) if document else Location("")
 
 
-def own(because: str) -> Cause:
+def build_own_cause(because: str) -> Cause:
     """Return the cause of something that gangplan decides itself."""
     return Cause(None, because)
 
 
-def at(value: Any, path: Path) -> Any:
+def find_value_at(value: Any, path: FieldPath) -> Any:
     """Return the value at a path of nested mappings and lists, or None."""
     for step in path:
         is_entry = isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)

@@ -8,7 +8,7 @@ from gangplan.model.job import ValueOrigin
 from gangplan.trace import fabric, rails
 from gangplan.trace.cause import Cause
 from gangplan.trace.context import TraceContext
-from gangplan.trace.files import own
+from gangplan.trace.files import build_own_cause
 
 # The causes of job attributes that are not spec fields with layered defaults, by name.
 ATTRIBUTES: dict[str, Callable[[TraceContext], list[Cause]]] = {
@@ -32,19 +32,19 @@ def causes_of(context: TraceContext, origins: Iterable[ValueOrigin]) -> list[Cau
     return [
         cause if origin.is_direct else cause.aside()
         for origin in origins
-        for cause in _causes(context, origin)
+        for cause in _find_origin_causes(context, origin)
     ]
 
 
-def _causes(context: TraceContext, origin: ValueOrigin) -> list[Cause]:
+def _find_origin_causes(context: TraceContext, origin: ValueOrigin) -> list[Cause]:
     if not origin.role:
-        return [own(origin.because)]
+        return [build_own_cause(origin.because)]
     if origin.role == "fabric":
-        return fabric.stated(context, *origin.path)
+        return fabric.find_fabric_causes(context, *origin.path)
     if origin.role == "worker_pool":
         return [context.cluster("nodePools", context.job.worker_pool.name, *origin.path)]
     if origin.role == "rails":
-        return rails.stated(context, str(origin.path[0]))
+        return rails.find_rdma_causes(context, str(origin.path[0]))
     if origin.role == "job":
         name = str(origin.path[0])
         return ATTRIBUTES[name](context) if name in ATTRIBUTES else context.chosen(name)

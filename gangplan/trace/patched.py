@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.component import Component
+from gangplan.findings import FieldPath
 from gangplan.objects import Body
-from gangplan.trace.cause import Cause, Path
+from gangplan.trace.cause import Cause
 
 # Fields that identify entries of a list, in order of preference.
 NAMES = ("name", "mountPath", "key", "nodeLabel", "group")
 
 
-def generated_path(before: Any, built: Any, path: Path) -> Path | None:
+def find_generated_path(before: Any, built: Any, path: FieldPath) -> FieldPath | None:
     """Return the path in the generated object of a part of the built one; None if a patch decided it.
 
     A part that is in neither keeps its path. List entries are matched by position, otherwise by content.
@@ -21,7 +22,7 @@ def generated_path(before: Any, built: Any, path: Path) -> Path | None:
     for step in path:
         if isinstance(built, list) and isinstance(step, int) and step < len(built):
             entry = built[step]
-            place = _counterpart(before if isinstance(before, list) else [], built, step)
+            place = _find_generated_index(before if isinstance(before, list) else [], built, step)
             if place is None:
                 return None
             way.append(place)
@@ -38,7 +39,7 @@ def generated_path(before: Any, built: Any, path: Path) -> Path | None:
     return None if (is_leaf and before != built) else tuple(way)
 
 
-def _counterpart(before: list[Any], built: list[Any], index: int) -> int | None:
+def _find_generated_index(before: list[Any], built: list[Any], index: int) -> int | None:
     entry = built[index]
     same = before[index] if index < len(before) else None
     if len(before) == len(built) and _is_same(same, entry):
@@ -69,7 +70,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def patch_causes(component: Component, body: Body, path: Path) -> list[Cause]:
+def find_patch_causes(component: Component, body: Body, path: FieldPath) -> list[Cause]:
     """Return the patch that wrote a part of an object."""
     where = component.place_of(path, body)
     pointer = "/".join(("", *map(str, path)))

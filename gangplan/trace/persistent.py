@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.files import own
-from gangplan.trace.place import StandingPlace
-from gangplan.trace.table import Rule
+from gangplan.findings import FieldPath
+from gangplan.trace.cause import Cause, mark_indirect
+from gangplan.trace.files import build_own_cause
+from gangplan.trace.place import ClusterObjectContext
+from gangplan.trace.table import CauseRule
 
 # Field of the object -> field of the volume in the cluster's file.
 _STATED = {
@@ -24,22 +25,22 @@ _CONNECTED = {"bucketName": "bucket", "containerName": "bucket"}
 _OPTIONS = {"region": "region", "prefix": "prefix", "--subdirectory=": "prefix", "endpoint-url": "endpoint"}
 
 
-def of_volume(rule: Rule, *path: str) -> Rule:
+def build_claim_rule(rule: CauseRule, *path: str) -> CauseRule:
     """Return a rule for a claim: the causes of its volume if gangplan creates that, else the rule given."""
 
-    def either(place: StandingPlace, stars: Path) -> Sequence[Cause]:
+    def either(place: ClusterObjectContext, stars: FieldPath) -> Sequence[Cause]:
         if "volumeName" not in place.body["spec"]:
             return rule(place, stars)
-        return volume(place, path)
+        return find_persistent_volume_causes(place, path)
 
     return either
 
 
-def volume(place: StandingPlace, stars: Path) -> list[Cause]:
+def find_persistent_volume_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a field below `spec`, or of the names of both objects."""
-    team, key = _owner(place)
+    team, key = _find_volume_owner(place)
     entry = ("teams", team, "persistentVolumes", key)
-    around = asides([place.cluster(*entry, key=True)])
+    around = mark_indirect([place.cluster(*entry, key=True)])
     field, last = (str(stars[0]) if stars else "", str(stars[-1]) if stars else "")
     is_bucket = place.value("team", "connections", key) is not None
     block = "connections" if is_bucket else "claims"
@@ -54,9 +55,12 @@ def volume(place: StandingPlace, stars: Path) -> list[Cause]:
         if of:
             return [place.team("connections", key, of), *around]
         closed = place.team("connections", key, "readOnly").aside()
-        return [own("what runs that are not root need of a bucket"), closed, *around]
+        return [build_own_cause("what runs that are not root need of a bucket"), closed, *around]
     if last in _CONNECTED:
-        return [place.team("connections", key, _CONNECTED[last]), *asides([place.cluster(*entry, "bucket")])]
+        return [
+            place.team("connections", key, _CONNECTED[last]),
+            *mark_indirect([place.cluster(*entry, "bucket")]),
+        ]
     if last == "clientID":
         return [place.team("identity", "azure", "clientId"), *around]
     if "volumeAttributes" in stars:
@@ -66,16 +70,16 @@ def volume(place: StandingPlace, stars: Path) -> list[Cause]:
         return (
             [place.cluster(*entry, named)]
             if named
-            else [own("what its driver mounts containers by"), *around]
+            else [build_own_cause("what its driver mounts containers by"), *around]
         )
     if last == "name" and "nodeStageSecretRef" in stars:
         return [place.cluster(*entry, "secret")]
     if last in _STATED:
         return [place.cluster(*entry, _STATED[last]), *around]
-    return [own("a volume and its claim name each other, and outlive what is in Git"), *around]
+    return [build_own_cause("a volume and its claim name each other, and outlive what is in Git"), *around]
 
 
-def _owner(place: StandingPlace) -> tuple[str, str]:
+def _find_volume_owner(place: ClusterObjectContext) -> tuple[str, str]:
     """Return team and key of the volume that an object is or claims."""
     assert place.tenant is not None
     name = place.body["spec"].get("volumeName") or place.body["metadata"]["name"]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from gangplan.findings import FieldPath
 from gangplan.model.site import Site, Tenant
 from gangplan.records import dataclass
-from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.files import Files, own
+from gangplan.trace.cause import Cause, mark_indirect
+from gangplan.trace.files import TracedFiles, build_own_cause
 from gangplan.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class StandingPlace:
+class ClusterObjectContext:
     """A generated object of a cluster's platform or of a tenant, and the files that it comes from.
 
     `tenant` is None for an object of the platform.
@@ -22,7 +23,7 @@ class StandingPlace:
     name: str
     site: Site
     tenant: Tenant | None
-    files: Files
+    files: TracedFiles
     body: Any
 
     def cluster(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
@@ -35,7 +36,7 @@ class StandingPlace:
 
     def team_of(self, team: str, *path: str | int, because: str = "") -> Cause:
         """Return a field of any team's file as a cause."""
-        files = Files(team=self.workspace.teams[team].document)
+        files = TracedFiles(team=self.workspace.teams[team].document)
         return files.cause("team", *path, because=because)
 
     def value(self, role: str, *path: str | int) -> Any:
@@ -62,54 +63,54 @@ class StandingPlace:
         return self.cluster("gang").aside()
 
 
-def levels(place: StandingPlace) -> list[Cause]:
+def levels(place: ClusterObjectContext) -> list[Cause]:
     """Return the labels of all topology levels of the cluster."""
     count = len(place.value("cluster", "topology") or ())
     return [place.cluster("topology", index, "label") for index in range(count)]
 
 
-def topology_name(place: StandingPlace, stars: Path) -> list[Cause]:
+def find_topology_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of metadata.name of a Topology."""
     return [*levels(place), *placed(place)]
 
 
-def placed(place: StandingPlace) -> list[Cause]:
+def placed(place: ClusterObjectContext) -> list[Cause]:
     """Return the pools that are placed by topology; without any, no Topology exists."""
     pools = place.value("cluster", "nodePools") or {}
-    return asides([place.cluster("nodePools", pool, "topology") for pool in pools] + [place.gang()])
+    return mark_indirect([place.cluster("nodePools", pool, "topology") for pool in pools] + [place.gang()])
 
 
-def level(place: StandingPlace, stars: Path) -> list[Cause]:
+def find_level_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a level of a Topology."""
     return [place.cluster("topology", stars[0], "label"), *placed(place)]
 
 
-def pool_of(place: StandingPlace, flavor: str) -> str:
+def find_flavor_pool(place: ClusterObjectContext, flavor: str) -> str:
     """Return the node pool of a flavor."""
     return next((one.pool for one in place.site.flavors if one.name == flavor), flavor)
 
 
-def flavor_name(place: StandingPlace, stars: Path) -> list[Cause]:
+def find_flavor_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of metadata.name of a ResourceFlavor."""
-    return flavor_causes(place, place.body["metadata"]["name"])
+    return find_flavor_causes(place, place.body["metadata"]["name"])
 
 
-def flavor_causes(place: StandingPlace, flavor: str) -> list[Cause]:
+def find_flavor_causes(place: ClusterObjectContext, flavor: str) -> list[Cause]:
     """Return the causes of a flavor's name, wherever it stands: its pool, and what its hash is of."""
-    pool = pool_of(place, flavor)
+    pool = find_flavor_pool(place, flavor)
     named = place.cluster("nodePools", pool, because=f"node pool {pool}", key=True).aside()
     if pool == flavor:
         return [
             named,
-            own("a flavor is named after its node pool"),
+            build_own_cause("a flavor is named after its node pool"),
             place.cluster("nodePools", pool, "topology").aside(),
         ]
-    hashed = own("a flavor with a topology cannot change, so its name says what it contains")
+    hashed = build_own_cause("a flavor with a topology cannot change, so its name says what it contains")
     parts = [place.cluster("nodePools", pool, field) for field in ("labels", "topology", "taints")]
-    return [named, hashed, *asides([*parts, *levels(place), place.cluster("versions", "kueue")])]
+    return [named, hashed, *mark_indirect([*parts, *levels(place), place.cluster("versions", "kueue")])]
 
 
-def topology_of(place: StandingPlace, stars: Path) -> list[Cause]:
+def find_flavor_topology_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of the Topology that a ResourceFlavor names."""
-    pool = pool_of(place, place.body["metadata"]["name"])
+    pool = find_flavor_pool(place, place.body["metadata"]["name"])
     return [place.cluster("nodePools", pool, "topology").aside(), *levels(place), *placed(place)]

@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment
 
-from gangplan.generators import run_objects
+from gangplan.findings import FieldPath
+from gangplan.generators import generate_run_objects
 from gangplan.model.job import EnvVar
-from gangplan.mould import rendered, stand_in_environment
-from gangplan.objects import Body, walk
-from gangplan.plan import Unit
+from gangplan.mould import build_stand_in_environment, render_template_objects
+from gangplan.objects import Body, walk_leaves
+from gangplan.plan import RunPlan
 from gangplan.source import load_blocks
-from gangplan.stand_ins import MARKER, Notes, Study
-from gangplan.trace.attributes import causes_of_attribute
-from gangplan.trace.cause import Cause, Path, asides
+from gangplan.stand_ins import STAND_IN_MARKER, Study, TemplateNotes
+from gangplan.trace.attributes import find_attribute_causes
+from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.context import TraceContext
 from gangplan.trace.origins import causes_of
 
@@ -30,46 +31,46 @@ from gangplan.trace.origins import causes_of
 class Way(NamedTuple):
     """The steps from a name passed to a template to a value that it prints, and the values on that path."""
 
-    steps: Path
+    steps: FieldPath
     values: tuple[Any, ...]
 
 
 # The fields of one object, each with the paths to the values printed in it; a constant of the template has
 # none.
-Printed = dict[Path, tuple[Way, ...]]
+Printed = dict[FieldPath, tuple[Way, ...]]
 
 
-def printed_in(unit: Unit) -> list[Printed]:
+def build_source_maps(unit: RunPlan) -> list[Printed]:
     """Return the source maps of a run's objects, in order; empty for an object that no template writes."""
     known: dict[int, Printed] = {}
     made: list[Body] = []  # keeps the objects alive, so that their ids stay unique
 
     def write(template: str, values: dict[str, Any]) -> list[Body]:
-        bodies = rendered(template, values)
+        bodies = render_template_objects(template, values)
         made.extend(bodies)
         known.update(zip(map(id, bodies), ways_of(template, values), strict=True))
         return bodies
 
-    return [known.get(id(body), {}) for body in run_objects(unit, write)]
+    return [known.get(id(body), {}) for body in generate_run_objects(unit, write)]
 
 
 def ways_of(template: str, values: dict[str, Any]) -> list[Printed]:
     """Return the source maps of the objects that a template writes for some values."""
-    opened: list[Notes] = []
-    notes = Notes(Study(), opened)
+    opened: list[TemplateNotes] = []
+    notes = TemplateNotes(Study(), opened)
     opened.append(notes)
     given = {name: notes.given(name, value) for name, value in values.items()}
-    text = _environment().get_template(template).render(given)
+    text = _build_template_environment().get_template(template).render(given)
     ways = _Ways(notes.study, values)
     return [
-        {path: found for path, value in walk(body) if (found := tuple(ways.in_text(value)))}
+        {path: found for path, value in walk_leaves(body) if (found := tuple(ways.in_text(value)))}
         for body in load_blocks(text)
     ]
 
 
 @cache
-def _environment() -> Environment:
-    return stand_in_environment()
+def _build_template_environment() -> Environment:
+    return build_stand_in_environment()
 
 
 class _Ways:
@@ -88,7 +89,7 @@ class _Ways:
 
     def in_text(self, text: object) -> Iterator[Way]:
         """Yield the paths to the values whose markers are in a text."""
-        for match in re.finditer(MARKER, text) if isinstance(text, str) else ():
+        for match in re.finditer(STAND_IN_MARKER, text) if isinstance(text, str) else ():
             yield from self._to(int(match[2]))
 
     def _to(self, number: int) -> list[Way]:
@@ -116,7 +117,7 @@ class _Ways:
         return Way((*way.steps, name), (*way.values, self._known[number]))
 
 
-def kept_with(context: TraceContext, printed: Printed, path: Path) -> list[Cause]:
+def find_recorded_causes(context: TraceContext, printed: Printed, path: FieldPath) -> list[Cause]:
     """Return the causes recorded with the value that a field was printed from; empty if it has none.
 
     An attribute of the model has those in `MODEL`, or those of the field that it is named after.
@@ -126,7 +127,7 @@ def kept_with(context: TraceContext, printed: Printed, path: Path) -> list[Cause
             if isinstance(value, EnvVar):
                 causes = causes_of(context, value.origins)
                 is_told = way.steps[-1] == "name" or (way.steps[-1] == "key" and value.name == value.key)
-                return asides(causes) if is_told else causes
+                return mark_indirect(causes) if is_told else causes
         if len(way.values) > 1 and isinstance(way.values[-1], str | int):
-            return causes_of_attribute(context, way.values[-2], str(way.steps[-1]))
+            return find_attribute_causes(context, way.values[-2], str(way.steps[-1]))
     return []

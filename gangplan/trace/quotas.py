@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from gangplan.spec.nodes import field_of
+from gangplan.findings import FieldPath
+from gangplan.spec.nodes import find_resource_field
 from gangplan.trace import rails
-from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.files import own
-from gangplan.trace.place import StandingPlace
+from gangplan.trace.cause import Cause, mark_indirect
+from gangplan.trace.files import build_own_cause
+from gangplan.trace.place import ClusterObjectContext
 
 
-def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
+def pool_facts(place: ClusterObjectContext, pool: str, resource: str) -> list[Cause]:
     """Return what decides how much of a resource a pool has: its number of nodes and the amount per node."""
-    at: Path = ("nodePools", pool)
+    at: FieldPath = ("nodePools", pool)
     autoscaled = place.files.has("cluster", *at, "autoscale")
     nodes = place.cluster(*at, *(("autoscale", "most") if autoscaled else ("count",)))
     counted = place.cluster("kueue", "resources").aside()  # what Kueue ignores, or counts as something else
@@ -20,20 +21,20 @@ def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
     if resource in ("cpu", "memory"):
         daemons = place.cluster(*at, "daemons", resource, because="what DaemonSets take of each node")
         return [*found, place.cluster(*at, resource), daemons]
-    devices = rails.resources(place.files, pool)
+    devices = rails.find_rdma_name_causes(place.files, pool)
     gpu = place.value("cluster", *at, "gpu")
     is_gpu = gpu and (gpu.get("resource") or "nvidia.com/gpu") == resource
-    if holder := (*at, "gpu") if is_gpu else rails.rail_of(place.files, pool, resource):
+    if holder := (*at, "gpu") if is_gpu else rails.find_rail_path(place.files, pool, resource):
         return [*found, place.cluster(*holder, "count"), *devices]
-    if place.files.has("cluster", *at, *field_of(resource)):
-        return [*found, place.cluster(*at, *field_of(resource)), *devices]
+    if place.files.has("cluster", *at, *find_resource_field(resource)):
+        return [*found, place.cluster(*at, *find_resource_field(resource)), *devices]
     others = [str(one) for one in place.value("cluster", "nodePools") or {} if one != pool]
-    offering = [place.cluster("nodePools", one, *field_of(resource)).aside() for one in others]
-    offering += [cause for one in others for cause in rails.resources(place.files, one)]
-    return [own(f"pool {pool} has no {resource}"), *asides(found), *devices, *offering]
+    offering = [place.cluster("nodePools", one, *find_resource_field(resource)).aside() for one in others]
+    offering += [cause for one in others for cause in rails.find_rdma_name_causes(place.files, one)]
+    return [build_own_cause(f"pool {pool} has no {resource}"), *mark_indirect(found), *devices, *offering]
 
 
-def share_causes(place: StandingPlace, share: Path, pool: str, resource: str) -> list[Cause]:
+def share_causes(place: ClusterObjectContext, share: FieldPath, pool: str, resource: str) -> list[Cause]:
     """Return the causes of the amount of a share of a pool; `share` is its path in the cluster's file."""
     written = place.value("cluster", *share) or {}
     is_gpu = bool(place.value("cluster", "nodePools", pool, "gpu"))
@@ -42,14 +43,14 @@ def share_causes(place: StandingPlace, share: Path, pool: str, resource: str) ->
     if found[0].where is None:
         return found  # the pool has none of it
     # Shares are proportional, so the pool's amount of the measure counts too.
-    facts = asides([*found, *pool_facts(place, pool, "cpu")])
+    facts = mark_indirect([*found, *pool_facts(place, pool, "cpu")])
     gpu = place.value("cluster", "nodePools", pool, "gpu", "resource") or "nvidia.com/gpu"
     own_field = resource if resource in ("cpu", "memory") else "gpus" if resource == gpu else ""
     if not place.files.has("cluster", *share):
         return [place.cluster(*share, because="a pool that is left out has none"), *facts]
     if own_field in written:
         return [place.cluster(*share, own_field), *facts]
-    other: Path = ("disk",) if resource == "ephemeral-storage" else ("devices", resource)
+    other: FieldPath = ("disk",) if resource == "ephemeral-storage" else ("devices", resource)
     if place.files.has("cluster", *share, *other):
         return [place.cluster(*share, *other), *facts]
     words = f"its part of the pool, in proportion to {measure}"
@@ -57,35 +58,39 @@ def share_causes(place: StandingPlace, share: Path, pool: str, resource: str) ->
     return [place.cluster(*share, measure, because=words), *facts, *stated]
 
 
-def nominal_causes(place: StandingPlace, holder: Path, pool: str, resource: str) -> list[Cause]:
+def find_nominal_causes(
+    place: ClusterObjectContext, holder: FieldPath, pool: str, resource: str
+) -> list[Cause]:
     """Return the causes of the nominal quota of a holder (`teams` or `cohorts`, name) in a pool."""
     stated = place.cluster(*holder, "quota")
     if stated.is_written or holder[0] == "cohorts":
         return share_causes(place, (*holder, "quota", pool), pool, resource)
-    rest = own(f"what stated quotas leave of pool {pool}, shared by weight")
+    rest = build_own_cause(f"what stated quotas leave of pool {pool}, shared by weight")
     facts = [*pool_facts(place, pool, resource), *pool_facts(place, pool, "cpu")]
-    return [rest, *asides(facts), *_sharing(place, pool), stated.aside()]
+    return [rest, *mark_indirect(facts), *_find_pool_sharing_causes(place, pool), stated.aside()]
 
 
-def _sharing(place: StandingPlace, pool: str) -> list[Cause]:
+def _find_pool_sharing_causes(place: ClusterObjectContext, pool: str) -> list[Cause]:
     """Return the quotas and weights of all that share a pool, as indirect causes."""
     found = []
     for kind in ("teams", "cohorts"):
         for name in place.value("cluster", kind) or {}:
             found += [place.cluster(kind, name, "quota"), place.cluster(kind, name, "weight")]
             found.append(place.cluster(kind, name, "quota", pool))
-    return asides(found)
+    return mark_indirect(found)
 
 
-def limit_causes(place: StandingPlace, holder: Path, kind: str, pool: str, resource: str) -> list[Cause]:
+def find_limit_causes(
+    place: ClusterObjectContext, holder: FieldPath, kind: str, pool: str, resource: str
+) -> list[Cause]:
     """Return the causes of a limit on borrowing or lending."""
-    share: Path = (*holder, kind, pool)
+    share: FieldPath = (*holder, kind, pool)
     return [*share_causes(place, share, pool, resource), place.cluster(*holder, kind).aside()]
 
 
-def quota_facts(place: StandingPlace, team: str, resource: str) -> list[Cause]:
+def find_queue_maximum_causes(place: ClusterObjectContext, team: str, resource: str) -> list[Cause]:
     """Return the causes of the most that a team's queue can ever give: all that its cohorts share."""
-    most = own(
+    most = build_own_cause(
         f"the most {resource} that the queue of team {team} can ever give, with all that it may borrow"
     )
     facts = [
@@ -94,13 +99,13 @@ def quota_facts(place: StandingPlace, team: str, resource: str) -> list[Cause]:
         for one in (resource, "cpu")
         for cause in pool_facts(place, str(pool), one)
     ]
-    return [most, *asides(facts), place.cluster("teams").aside(), place.cluster("cohorts").aside()]
+    return [most, *mark_indirect(facts), place.cluster("teams").aside(), place.cluster("cohorts").aside()]
 
 
-def bound_causes(place: StandingPlace, kind: str, resource: str) -> list[Cause]:
+def find_bound_causes(place: ClusterObjectContext, kind: str, resource: str) -> list[Cause]:
     """Return the causes of a bound in a LimitRange: the largest node, which also caps a default."""
     pools = place.value("cluster", "nodePools") or {}
-    facts = asides(
+    facts = mark_indirect(
         [
             place.cluster("nodePools", pool, *field)
             for pool in pools
@@ -108,5 +113,11 @@ def bound_causes(place: StandingPlace, kind: str, resource: str) -> list[Cause]:
         ]
     )
     if kind == "max":
-        return [own(f"no container is larger than the largest node: its {resource} for runs"), *facts]
-    return [own("what a container gets that states nothing: a debug container, never a worker"), *facts]
+        return [
+            build_own_cause(f"no container is larger than the largest node: its {resource} for runs"),
+            *facts,
+        ]
+    return [
+        build_own_cause("what a container gets that states nothing: a debug container, never a worker"),
+        *facts,
+    ]

@@ -2,88 +2,110 @@
 
 from __future__ import annotations
 
-from gangplan.findings import Location
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
-from gangplan.spec.files import path_of
+from gangplan.findings import FieldPath, Location
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.spec.files import resolve_spec_file
 from gangplan.trace import others
-from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.context import RunContext, constant
-from gangplan.trace.files import at, own
-from gangplan.trace.metadata import annotation, label, over
-from gangplan.trace.network import rule
-from gangplan.trace.pod import POD, PodContext
-from gangplan.trace.table import Row, Table, stated
+from gangplan.trace.cause import Cause, mark_indirect
+from gangplan.trace.context import RunContext, find_template_causes
+from gangplan.trace.files import build_own_cause, find_value_at
+from gangplan.trace.metadata import find_annotation_causes, find_label_causes, find_record_causes
+from gangplan.trace.network import find_policy_rule_causes
+from gangplan.trace.pod import POD_TABLE, PodContext
+from gangplan.trace.table import CauseRow, CauseTable, build_origin_rule
 
-JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
+JOBS: FieldPath = ("spec", "template", "spec", "replicatedJobs")
 
 
-def _job_deadline(run: RunContext, stars: Path) -> list[Cause]:
-    name = (at(run.body, (*JOBS, stars[0])) or {}).get("name")
+def _find_job_deadline_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    name = (find_value_at(run.body, (*JOBS, stars[0])) or {}).get("name")
     step = next((one for one in run.job.steps if one.name == name), None)
     if step is not None:
-        return others.step_deadline(run, step)
-    later = own("a minute after the run's own deadline, where monitoring reads it")
+        return others.find_step_deadline_causes(run, step)
+    later = build_own_cause("a minute after the run's own deadline, where monitoring reads it")
     return [*run.chosen("timeout"), run.cluster("versions", "trainer").aside(), later]
 
 
-def _waits(run: RunContext, stars: Path) -> list[Cause]:
-    name = at(run.body, (*JOBS, stars[0], "dependsOn", 0, "name"))
+def _find_job_dependency_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    name = find_value_at(run.body, (*JOBS, stars[0], "dependsOn", 0, "name"))
     step = next((one for one in run.job.steps if one.name == name), None)
     if step is None:
-        return stated(_TOGETHER)(run, stars)
-    return [own("steps come before the workers"), *asides([*others.named(run, step), run.spec("steps")])]
+        return build_origin_rule(_TOGETHER)(run, stars)
+    return [
+        build_own_cause("steps come before the workers"),
+        *mark_indirect([*others.find_role_name_causes(run, step), run.spec("steps")]),
+    ]
 
 
-def _role(run: RunContext, stars: Path) -> list[Cause]:
-    found = [one for one in run.job.others if one.name == (at(run.body, (*JOBS, stars[0])) or {}).get("name")]
-    return [*(cause for one in found for cause in others.named(run, one)), *stated(_ENDS)(run, stars)]
+def _find_job_name_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    found = [
+        one
+        for one in run.job.others
+        if one.name == (find_value_at(run.body, (*JOBS, stars[0])) or {}).get("name")
+    ]
+    return [
+        *(cause for one in found for cause in others.find_role_name_causes(run, one)),
+        *build_origin_rule(_ENDS)(run, stars),
+    ]
 
 
-def _count(run: RunContext, stars: Path) -> list[Cause]:
-    name = (at(run.body, (*JOBS, stars[0])) or {}).get("name")
+def _find_pod_count_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    name = (find_value_at(run.body, (*JOBS, stars[0])) or {}).get("name")
     role = next((one for one in run.job.others if one.name == name), None)
-    return others.count(run, role) if role else [own("one pod each")]
+    return others.find_role_count_causes(run, role) if role else [build_own_cause("one pod each")]
 
 
-def _limit(run: RunContext, stars: Path) -> list[Cause]:
+def _find_backoff_limit_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     if run.job.debug is None:
-        return [own("a failed pod is a failed run"), run.spec("debug").aside()]
-    return [own("each pod may fail once and stays"), run.spec("debug").aside(), *asides(_count(run, stars))]
+        return [build_own_cause("a failed pod is a failed run"), run.spec("debug").aside()]
+    return [
+        build_own_cause("each pod may fail once and stays"),
+        run.spec("debug").aside(),
+        *mark_indirect(_find_pod_count_causes(run, stars)),
+    ]
 
 
-def _pod(run: RunContext, stars: Path) -> list[Cause]:
+def _find_pod_template_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     index, rest = stars[0], stars[1:]
-    entry = at(run.body, (*JOBS, index))
-    pod = PodContext(run, str((entry or {}).get("name")), at(entry, ("template", "spec", "template")))
-    found = POD.find(rest)
-    return list(found[0](pod, found[1])) if found else constant("pod.yaml.j2")
+    entry = find_value_at(run.body, (*JOBS, index))
+    pod = PodContext(
+        run, str((entry or {}).get("name")), find_value_at(entry, ("template", "spec", "template"))
+    )
+    found = POD_TABLE.find(rest)
+    return list(found[0](pod, found[1])) if found else find_template_causes("pod.yaml.j2")
 
 
-def _replica_pod(run: RunContext, stars: Path) -> list[Cause]:
+def _find_mpi_pod_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a field of an MPIJob's pods, which are the same as those of a TrainJob."""
     name, rest = stars[0], stars[1:]
-    template = at(run.body, ("spec", "mpiReplicaSpecs", name, "template"))
-    found = POD.find(rest)
+    template = find_value_at(run.body, ("spec", "mpiReplicaSpecs", name, "template"))
+    found = POD_TABLE.find(rest)
     role = {"Launcher": "launcher", "Worker": "node"}.get(str(name), str(name))
-    return list(found[0](PodContext(run, role, template), found[1])) if found else constant("mpijob.yaml.j2")
+    return (
+        list(found[0](PodContext(run, role, template), found[1]))
+        if found
+        else find_template_causes("mpijob.yaml.j2")
+    )
 
 
-def _replicas(run: RunContext, stars: Path) -> list[Cause]:
+def _find_mpi_replica_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     if stars[0] == "Launcher":
-        return [own("a run has one launcher")]
+        return [build_own_cause("a run has one launcher")]
     return [*run.workers(), run.spec("launcher", "runsRanks").aside()]
 
 
-def _selected(run: RunContext, stars: Path) -> list[Cause]:
-    return [*label(run, stars), *asides(run.chosen("posture"))]
+def _find_pod_selector_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    return [*find_label_causes(run, stars), *mark_indirect(run.chosen("posture"))]
 
 
-def _file(run: RunContext, stars: Path) -> list[Cause]:
+def _find_run_file_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     found = next((one for one in run.job.files if one.key == stars[0]), None)
     if found is None:
-        return [own("a file beside the spec")]
+        return [build_own_cause("a file beside the spec")]
     named = [
-        name for name in run.value("spec", "files") or {} if path_of(run.job.source, name) == found.source
+        name
+        for name in run.value("spec", "files") or {}
+        if resolve_spec_file(run.job.source, name) == found.source
     ]
     because = f"the file {found.source}"
     asked = [run.spec("files", name, key=True).aside() for name in named]
@@ -115,75 +137,78 @@ _FAMILY = "catalog.images.{image}.mpi.implementation | ~job.image | ~job.framewo
 _MANAGED = "~cluster.multiKueue | = runs of this cluster are handed to worker clusters"
 
 
-def _constant(template: str) -> Row:
+def _build_constant_cause_row(template: str) -> CauseRow:
     return "**", f"= gangplan writes it for every run (templates/{template})"
 
 
 _ELASTIC = "= an elastic run is complete with its first worker | ~spec.elastic"
-_META: tuple[Row, ...] = (
+_META: tuple[CauseRow, ...] = (
     ("metadata name", "job.run_name"),
-    ("metadata labels *", label),
-    ("metadata annotations *", annotation),
+    ("metadata labels *", find_label_causes),
+    ("metadata annotations *", find_annotation_causes),
 )
-TABLES: dict[str, Table] = {
-    TRAINJOB.kind: Table(
+RUN_TABLES: dict[str, CauseTable] = {
+    TRAINJOB.kind: CauseTable(
         *_META,
         ("spec managedBy", _MANAGED),
-        ("spec suspend", over),
+        ("spec suspend", find_record_causes),
         ("spec runtimeRef name", "job.run_name"),
         ("spec activeDeadlineSeconds", "job.timeout | ~cluster.versions.trainer"),
-        _constant("trainjob.yaml.j2"),
+        _build_constant_cause_row("trainjob.yaml.j2"),
     ),
-    MPIJOB.kind: Table(
+    MPIJOB.kind: CauseTable(
         *_META,
         ("spec mpiImplementation", _FAMILY),
         ("spec launcherCreationPolicy", _CREATION),
         ("spec runPolicy cleanPodPolicy", _CLEANED),
         ("spec runPolicy managedBy", _MANAGED),
-        ("spec mpiReplicaSpecs * replicas", _replicas),
+        ("spec mpiReplicaSpecs * replicas", _find_mpi_replica_causes),
         ("spec mpiReplicaSpecs * restartPolicy", _TRIES),
-        ("spec mpiReplicaSpecs * template **", _replica_pod),
-        _constant("mpijob.yaml.j2"),
+        ("spec mpiReplicaSpecs * template **", _find_mpi_pod_causes),
+        _build_constant_cause_row("mpijob.yaml.j2"),
     ),
-    RUNTIME: Table(
+    RUNTIME_KIND: CauseTable(
         *_META,
         ("spec mlPolicy mpi *", _POLICY),
         ("spec mlPolicy torch **", _POLICY),
         ("spec podGroupPolicy **", _TOGETHER),
-        ("spec template metadata labels *", label),
+        ("spec template metadata labels *", find_label_causes),
         ("spec template metadata annotations *", "cluster.teams.{team}.queue | ~cluster.gang"),
         ("spec template spec successPolicy targetReplicatedJobs *", _ENDS),
         ("spec template spec failurePolicy rules **", _FORGIVEN),
         ("spec template spec failurePolicy **", "= a run is restarted as a whole | ~job.retries"),
         ("spec template spec replicatedJobs * template spec podFailurePolicy **", _FORGIVEN),
-        ("spec template spec replicatedJobs * template spec parallelism", _count),
-        ("spec template spec replicatedJobs * template spec completions", _count),
-        ("spec template spec replicatedJobs * template spec backoffLimit", _limit),
-        ("spec template spec replicatedJobs * name", _role),
+        ("spec template spec replicatedJobs * template spec parallelism", _find_pod_count_causes),
+        ("spec template spec replicatedJobs * template spec completions", _find_pod_count_causes),
+        ("spec template spec replicatedJobs * template spec backoffLimit", _find_backoff_limit_causes),
+        ("spec template spec replicatedJobs * name", _find_job_name_causes),
         (
             "spec template spec replicatedJobs * template spec successPolicy **",
             "= an elastic run is complete with its first worker | ~spec.elastic",
         ),
-        ("spec template spec replicatedJobs * template metadata labels *", label),
-        ("spec template spec replicatedJobs * template spec activeDeadlineSeconds", _job_deadline),
-        ("spec template spec replicatedJobs * dependsOn **", _waits),
-        ("spec template spec replicatedJobs * template spec template **", _pod),
+        ("spec template spec replicatedJobs * template metadata labels *", find_label_causes),
+        (
+            "spec template spec replicatedJobs * template spec activeDeadlineSeconds",
+            _find_job_deadline_causes,
+        ),
+        ("spec template spec replicatedJobs * dependsOn **", _find_job_dependency_causes),
+        ("spec template spec replicatedJobs * template spec template **", _find_pod_template_causes),
         ("spec template spec replicatedJobs **", _ENDS),
-        _constant("runtime.yaml.j2"),
+        _build_constant_cause_row("runtime.yaml.j2"),
     ),
-    "ConfigMap": Table(
+    "ConfigMap": CauseTable(
         ("metadata namespace", "job.namespace"),
         *_META,
-        ("data *", _file),
-        ("binaryData *", _file),
-        _constant("runtime.yaml.j2"),
+        ("data *", _find_run_file_causes),
+        ("binaryData *", _find_run_file_causes),
+        _build_constant_cause_row("runtime.yaml.j2"),
     ),
-    "NetworkPolicy": Table(
+    "NetworkPolicy": CauseTable(
         ("metadata name", "job.run_name | ~job.posture"),
         *_META[1:],
-        ("spec podSelector matchLabels *", _selected),
+        ("spec podSelector matchLabels *", _find_pod_selector_causes),
         ("spec policyTypes **", "= what no policy opens is closed | ~job.posture"),
-        ("spec * * **", rule),
-        _constant("networkpolicy.yaml.j2"),
+        ("spec * * **", find_policy_rule_causes),
+        _build_constant_cause_row("networkpolicy.yaml.j2"),
     ),
 }

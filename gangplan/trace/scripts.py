@@ -5,59 +5,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.component import Component
-from gangplan.findings import Location
-from gangplan.generators.common import PREFIX
-from gangplan.generators.scripts import launch_map, source_of_team
+from gangplan.findings import FieldPath, Location
+from gangplan.generators.common import LABEL_PREFIX
+from gangplan.generators.scripts import build_launch_map, team_source_of
 from gangplan.objects import Body
-from gangplan.plan import Unit
-from gangplan.trace.cause import Cause, Path, Trace
+from gangplan.plan import RunPlan
+from gangplan.trace.cause import Cause, Trace
 from gangplan.trace.context import RunContext
-from gangplan.trace.files import own
-from gangplan.trace.metadata import waived
-from gangplan.trace.table import Table, looked_up
-from gangplan.trace.tracing import Tracer, files_of, traced
-from gangplan.waivers import Subject, marks
+from gangplan.trace.files import build_own_cause
+from gangplan.trace.metadata import find_waiver_causes
+from gangplan.trace.table import CauseTable, build_cause_finder
+from gangplan.trace.tracing import Tracer, list_run_documents, trace_patched_field
+from gangplan.waivers import Subject, list_waived_policies
 
 
-def _script(_: RunContext, stars: Path) -> list[Cause]:
-    return [own(f"templates/launch/{stars[0]} of gangplan, the same for all runs of all teams")]
+def _find_launch_script_causes(_: RunContext, stars: FieldPath) -> list[Cause]:
+    return [build_own_cause(f"templates/launch/{stars[0]} of gangplan, the same for all runs of all teams")]
 
 
-def _label(context: RunContext, stars: Path) -> list[Cause]:
+def _find_script_label_causes(context: RunContext, stars: FieldPath) -> list[Cause]:
     key = str(stars[-1])
-    if key.startswith(f"{PREFIX}waived-"):
+    if key.startswith(f"{LABEL_PREFIX}waived-"):
         waivers = context.unit.sources.waivers if context.unit.sources else ()
-        return waived(waivers, key.removeprefix(f"{PREFIX}waived-"), _team(context.unit))
-    return [own("gangplan marks all that it renders")]
+        return find_waiver_causes(
+            waivers, key.removeprefix(f"{LABEL_PREFIX}waived-"), _build_waiver_subject(context.unit)
+        )
+    return [build_own_cause("gangplan marks all that it renders")]
 
 
-def _team(unit: Unit) -> Subject:
+def _build_waiver_subject(unit: RunPlan) -> Subject:
     return Subject(unit.job.platform.cluster, unit.job.team)
 
 
-_TABLE = Table(
+_TABLE = CauseTable(
     ("metadata name", "= its last eight digits are a hash of all scripts: others would have another name"),
     ("metadata namespace", "job.namespace"),
     ("metadata labels gangplan.dev/team", "= the folder of the team in specs/"),
     ("metadata labels gangplan.dev/scripts", "= what the files in it are"),
-    ("metadata labels *", _label),
+    ("metadata labels *", _find_script_label_causes),
     ("metadata annotations gangplan.dev/source", "= the folder of the team in specs/"),
-    ("data *", _script),
+    ("data *", _find_launch_script_causes),
     ("**", "= gangplan writes it for the launch scripts of every team (generators/scripts.py)"),
 )
 
 
-def scripts_tracer(unit: Unit, bodies: Sequence[Body], component: Component) -> Tracer:
+def build_scripts_tracer(unit: RunPlan, bodies: Sequence[Body], component: Component) -> Tracer:
     """Return the tracer of the fields of the ConfigMap; `unit` is any run of its team on its cluster."""
     waivers = unit.sources.waivers if unit.sources else ()
-    files, made = files_of(unit), launch_map(unit.job, marks(waivers, _team(unit)))
-    home = Location(source_of_team(unit.job.team), 1, 1)
+    files, made = (
+        list_run_documents(unit),
+        build_launch_map(unit.job, list_waived_policies(waivers, _build_waiver_subject(unit))),
+    )
+    home = Location(team_source_of(unit.job.team), 1, 1)
 
-    def tracer(index: int, path: Path) -> Trace:
+    def tracer(index: int, path: FieldPath) -> Trace:
         built = bodies[index]
         # Scripts of an earlier gangplan, which kept runs mount, are not made again.
         before = made if built["metadata"]["name"] == made["metadata"]["name"] else built
-        found = looked_up(_TABLE, RunContext(unit, files, before), before)
-        return traced(before, built, path, component, found, home)
+        found = build_cause_finder(_TABLE, RunContext(unit, files, before), before)
+        return trace_patched_field(before, built, path, component, found, home)
 
     return tracer

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gangplan.plan.environment import GPUS_SHOWN
-from gangplan.plan.names import HOSTFILE
-from gangplan.trace.cause import Cause, asides
+from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE
+from gangplan.plan.names import HOSTFILE_PATH
+from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.context import TraceContext
-from gangplan.trace.files import own
-from gangplan.trace.launch import first_word, own_values, variable
+from gangplan.trace.files import build_own_cause
+from gangplan.trace.launch import find_first_word, trace_launcher_variable, trace_own_values
 from gangplan.trace.origins import causes_of
 
 # /bin/sh, -c, the text that checks the scripts, and the name of the script; options follow until this word.
 _SCRIPT, _LAST = 3, "--"
 
 
-def program(context: TraceContext, role: str, words: Sequence[str], index: int) -> list[Cause]:
+def trace_container_command(
+    context: TraceContext, role: str, words: Sequence[str], index: int
+) -> list[Cause]:
     """Return the causes of a word of a container's command (generators/launch.py)."""
-    around = asides(context.framework()) if role == "worker" else []
+    around = mark_indirect(context.framework()) if role == "worker" else []
     if index < _SCRIPT:
         says = "the mounted launch scripts are those of the run, or it ends: one of them starts next"
-        return [own(says), *around]
+        return [build_own_cause(says), *around]
     if index == _SCRIPT:
-        return [own(_purpose(context, role)), *around]
+        return [build_own_cause(_describe_start_script(context, role)), *around]
     end = words.index(_LAST) if _LAST in words else len(words)
     if index > end:
-        return _look(context, words, end, index)
+        return _find_preflight_word_causes(context, words, end, index)
     if index == end:
-        return [own("what follows is what the script starts"), *around]
+        return [build_own_cause("what follows is what the script starts"), *around]
     found = OPTIONS.get(words[index].partition("=")[0])
-    return [*(found(context) if found else [own("an option of the launch script")]), *around]
+    return [*(found(context) if found else [build_own_cause("an option of the launch script")]), *around]
 
 
-def _purpose(context: TraceContext, role: str) -> str:
+def _describe_start_script(context: TraceContext, role: str) -> str:
     if role == "launcher":
-        return f"the launcher waits until all hosts of {HOSTFILE} answer, then starts the command"
+        return f"the launcher waits until all hosts of {HOSTFILE_PATH} answer, then starts the command"
     starts = "its SSH server" if context.job.uses_mpi else "the command"
     return f"a worker starts {starts}, and passes SIGTERM on to its ranks"
 
@@ -43,88 +45,112 @@ def _purpose(context: TraceContext, role: str) -> str:
 # Options
 
 
-def _mpi(context: TraceContext) -> list[Cause]:
-    return [own("how the image's MPI takes hosts and options"), *asides(context.mpi()), _made(context)]
+def _find_mpi_option_causes(context: TraceContext) -> list[Cause]:
+    return [
+        build_own_cause("how the image's MPI takes hosts and options"),
+        *mark_indirect(context.mpi()),
+        _find_backend_cause(context),
+    ]
 
 
-def _held(context: TraceContext) -> list[Cause]:
+def _find_pod_hold_causes(context: TraceContext) -> list[Cause]:
     """Return the causes of whether a failed pod waits, so that an attempt that the platform ended is
     distinguishable."""
     says = "a failed pod stays a little, so that one that was taken away is seen to fail first"
     version = context.cluster("versions", "trainer")
-    around = asides([*context.chosen("retries"), version, context.spec("elastic"), _made(context)])
-    return [own(says), *around]
+    around = mark_indirect(
+        [*context.chosen("retries"), version, context.spec("elastic"), _find_backend_cause(context)]
+    )
+    return [build_own_cause(says), *around]
 
 
-def _waits(context: TraceContext) -> list[Cause]:
-    return [context.cluster("podsReadyTimeout"), context.gang().aside(), _made(context)]
+def _find_ssh_wait_causes(context: TraceContext) -> list[Cause]:
+    return [context.cluster("podsReadyTimeout"), context.gang().aside(), _find_backend_cause(context)]
 
 
-def _setup(context: TraceContext) -> list[Cause]:
-    return [context.image("mpi", "setup"), *asides(context.chosen("image"))]
+def _find_mpi_setup_causes(context: TraceContext) -> list[Cause]:
+    return [context.image("mpi", "setup"), *mark_indirect(context.chosen("image"))]
 
 
-def _ranks(context: TraceContext) -> list[Cause]:
-    return [context.spec("launcher", "runsRanks"), *asides(context.framework())]
+def _find_launcher_rank_causes(context: TraceContext) -> list[Cause]:
+    return [context.spec("launcher", "runsRanks"), *mark_indirect(context.framework())]
 
 
-def _hosts(context: TraceContext) -> list[Cause]:
+def _find_host_list_causes(context: TraceContext) -> list[Cause]:
     says = "the MPI operator would name a list of hosts that does not know the launcher"
-    return [own(says), *asides(context.mpi()), _made(context)]
+    return [build_own_cause(says), *mark_indirect(context.mpi()), _find_backend_cause(context)]
 
 
-def _unset(context: TraceContext) -> list[Cause]:
+def _find_unset_variable_causes(context: TraceContext) -> list[Cause]:
     """Return the causes of the variables that the launcher keeps to itself: they hold for its own pod
     alone."""
     says = "variables that hold for the launcher's pod alone, and that ranks elsewhere must not get"
     ranks = context.spec("launcher", "runsRanks").aside()
-    hidden = asides([*variable(context, GPUS_SHOWN), *context.pool(context.job.launcher_pool.name)])
-    around = [*asides(context.mpi()), *asides(context.framework()), first_word(context), ranks]
-    return [own(says), *own_values(context), *around, *hidden, _made(context)]
+    hidden = mark_indirect(
+        [
+            *trace_launcher_variable(context, VISIBLE_GPUS_VARIABLE),
+            *context.pool(context.job.launcher_pool.name),
+        ]
+    )
+    around = [
+        *mark_indirect(context.mpi()),
+        *mark_indirect(context.framework()),
+        find_first_word(context),
+        ranks,
+    ]
+    return [build_own_cause(says), *trace_own_values(context), *around, *hidden, _find_backend_cause(context)]
 
 
-def _deepspeed(context: TraceContext) -> list[Cause]:
+def _find_deepspeed_option_causes(context: TraceContext) -> list[Cause]:
     says = "variables for all ranks, which DeepSpeed reads from a file"
-    return [own(says), *asides(_variables(context)), *asides(context.framework()), first_word(context)]
-
-
-def _own(context: TraceContext) -> list[Cause]:
     return [
-        own("variables with a value of their own in each pod, for ranks that start by SSH"),
-        *_pods(context),
+        build_own_cause(says),
+        *mark_indirect(_find_job_env_causes(context)),
+        *mark_indirect(context.framework()),
+        find_first_word(context),
     ]
 
 
-def _given(context: TraceContext) -> list[Cause]:
-    return [own("variables that the cloud gives to pods, for ranks that start by SSH"), *_pods(context)]
+def _find_pod_variable_causes(context: TraceContext) -> list[Cause]:
+    return [
+        build_own_cause("variables with a value of their own in each pod, for ranks that start by SSH"),
+        *_find_ssh_variable_causes(context),
+    ]
 
 
-def _pods(context: TraceContext) -> list[Cause]:
-    return [*own_values(context), *asides(context.framework())]
+def _find_cloud_variable_causes(context: TraceContext) -> list[Cause]:
+    return [
+        build_own_cause("variables that the cloud gives to pods, for ranks that start by SSH"),
+        *_find_ssh_variable_causes(context),
+    ]
 
 
-def _made(context: TraceContext) -> Cause:
+def _find_ssh_variable_causes(context: TraceContext) -> list[Cause]:
+    return [*trace_own_values(context), *mark_indirect(context.framework())]
+
+
+def _find_backend_cause(context: TraceContext) -> Cause:
     return context.spec("backend").aside()
 
 
-def _variables(context: TraceContext) -> list[Cause]:
+def _find_job_env_causes(context: TraceContext) -> list[Cause]:
     return [cause for one in context.job.env for cause in causes_of(context, one.origins)]
 
 
 OPTIONS: Mapping[str, Callable[[TraceContext], list[Cause]]] = {
-    "--mpi": _mpi,
+    "--mpi": _find_mpi_option_causes,
     "--workers": TraceContext.workers,
     "--grace": lambda context: context.chosen("gracePeriod"),
-    "--hold": _held,
-    "--ssh-wait": _waits,
-    "--setup": _setup,
-    "--ranks": _ranks,
-    "--hosts-in": _hosts,
-    "--unset": _unset,
-    "--deepspeed": _deepspeed,
-    "--preflight": lambda context: _looked(context),
-    "--own": _own,
-    "--given": _given,
+    "--hold": _find_pod_hold_causes,
+    "--ssh-wait": _find_ssh_wait_causes,
+    "--setup": _find_mpi_setup_causes,
+    "--ranks": _find_launcher_rank_causes,
+    "--hosts-in": _find_host_list_causes,
+    "--unset": _find_unset_variable_causes,
+    "--deepspeed": _find_deepspeed_option_causes,
+    "--preflight": lambda context: _find_preflight_causes(context),
+    "--own": _find_pod_variable_causes,
+    "--given": _find_cloud_variable_causes,
     "--keep-until": lambda context: [context.spec("debug", "until")],
 }
 
@@ -132,35 +158,37 @@ OPTIONS: Mapping[str, Callable[[TraceContext], list[Cause]]] = {
 # The preflight
 
 
-def _look(context: TraceContext, words: Sequence[str], end: int, index: int) -> list[Cause]:
+def _find_preflight_word_causes(
+    context: TraceContext, words: Sequence[str], end: int, index: int
+) -> list[Cause]:
     """Return the causes of a word of the preflight (plan/preflight.py)."""
-    around = asides(_looked(context))
+    around = mark_indirect(_find_preflight_causes(context))
     asked = context.image("preflight")
     if words[index] == context.job.image.preflight:
         return [asked, *around]
     if words[index - 1] not in _PLANNED or context.job.image.preflight not in words[end:index]:
-        return [own("how the preflight reaches the workers, and what it looks at"), *around]
+        return [build_own_cause("how the preflight reaches the workers, and what it looks at"), *around]
     return [*_PLANNED[words[index - 1]](context), *around]
 
 
-def _stored(context: TraceContext) -> list[Cause]:
-    return [own("a folder that every worker must be able to write to")]
+def _find_storage_check_causes(context: TraceContext) -> list[Cause]:
+    return [build_own_cause("a folder that every worker must be able to write to")]
 
 
 _PLANNED: Mapping[str, Callable[[TraceContext], list[Cause]]] = {
     "--workers": TraceContext.workers,
     "--slots": TraceContext.slots,
     "--gpus": lambda context: context.chosen("gpus"),
-    "--storage": _stored,
+    "--storage": _find_storage_check_causes,
 }
 
 
-def _looked(context: TraceContext) -> list[Cause]:
+def _find_preflight_causes(context: TraceContext) -> list[Cause]:
     """Return the causes of the preflight and of the planned values that it checks."""
     told = [*context.slots(), *context.ranks(), *context.chosen("gpus"), *context.chosen("image")]
-    told += _variables(context)
+    told += _find_job_env_causes(context)
     told += [context.spec(field) for field in ("mpi", "data", "checkpoint", "volumes")]
     told += [context.spec("network", field) for field in ("rdma", "transport")]
     told.append(context.cluster("nodePools", context.job.worker_pool.name, "rdma"))
     told += [context.team("claims"), context.team("connections")]
-    return [context.spec("preflight"), context.image("preflight"), *asides([*told, *context.mpi()])]
+    return [context.spec("preflight"), context.image("preflight"), *mark_indirect([*told, *context.mpi()])]

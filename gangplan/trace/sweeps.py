@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from gangplan.findings import FieldPath
 from gangplan.spec.sweep_files import SweepFile
-from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.files import own
-from gangplan.trace.place import StandingPlace
-from gangplan.trace.quotas import limit_causes
+from gangplan.trace.cause import Cause, mark_indirect
+from gangplan.trace.files import build_own_cause
+from gangplan.trace.place import ClusterObjectContext
+from gangplan.trace.quotas import find_limit_causes
 
 
-def is_of_sweep(place: StandingPlace) -> bool:
+def is_of_sweep(place: ClusterObjectContext) -> bool:
     """Return whether an object of a cluster exists because of a sweep."""
-    return _team(place) is not None or _sweep(place) is not None
+    return _find_cohort_team(place) is not None or _find_queue_sweep(place) is not None
 
 
-def standing(place: StandingPlace, path: Path) -> list[Cause]:
+def find_sweep_object_causes(place: ClusterObjectContext, path: FieldPath) -> list[Cause]:
     """Return the causes of a field of such an object."""
-    sweep, team = _sweep(place), _team(place)
+    sweep, team = _find_queue_sweep(place), _find_cohort_team(place)
     if sweep is not None:
         document = sweep.document
         assert document is not None
@@ -32,28 +33,31 @@ def standing(place: StandingPlace, path: Path) -> list[Cause]:
             place.gang(),
         ]
         return [most, *around]
-    holder: Path = ("teams", str(team))
-    because = own("team and sweeps together get what the team alone would")
+    holder: FieldPath = ("teams", str(team))
+    because = build_own_cause("team and sweeps together get what the team alone would")
     around = [because, place.cluster(*holder, "weight").aside(), place.gang()]
     if path[:2] == ("spec", "fairSharing"):
         return [place.cluster(*holder, "weight"), because]
     if path[:2] == ("spec", "parentName"):
         return [place.cluster(*holder, "cohort"), because]
     if path and path[-1] in ("borrowingLimit", "lendingLimit"):
-        return [*_limit(place, holder, path), because]
+        return [*_find_team_limit_causes(place, holder, path), because]
     return around
 
 
-def _limit(place: StandingPlace, holder: Path, path: Path) -> list[Cause]:
+def _find_team_limit_causes(place: ClusterObjectContext, holder: FieldPath, path: FieldPath) -> list[Cause]:
     """Return the causes of a limit of the team, which is that of its cohort."""
     flavor = place.body["spec"]["resourceGroups"][0]["flavors"][path[4]]
     resource = flavor["resources"][path[6]]["name"]
     pool = next((one.pool for one in place.site.flavors if one.name == flavor["name"]), flavor["name"])
     kind = "borrow" if path[-1] == "borrowingLimit" else "lend"
-    return [*asides(limit_causes(place, holder, kind, pool, resource)), place.cluster(*holder, kind)]
+    return [
+        *mark_indirect(find_limit_causes(place, holder, kind, pool, resource)),
+        place.cluster(*holder, kind),
+    ]
 
 
-def _team(place: StandingPlace) -> str | None:
+def _find_cohort_team(place: ClusterObjectContext) -> str | None:
     """Return the team whose cohort the object is, or None."""
     if place.body["kind"] != "Cohort":
         return None
@@ -61,7 +65,7 @@ def _team(place: StandingPlace) -> str | None:
     return next((one.team for one in place.site.queues if f"{one.name}.team" == name), None)
 
 
-def _sweep(place: StandingPlace) -> SweepFile | None:
+def _find_queue_sweep(place: ClusterObjectContext) -> SweepFile | None:
     """Return the sweep whose queue the object is, or None."""
     kind, name = place.body["kind"], place.body["metadata"]["name"]
     for sweep in place.workspace.sweeps.values():

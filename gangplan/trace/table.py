@@ -6,48 +6,49 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gangplan.findings import FieldPath
 from gangplan.model.job import ValueOrigin
-from gangplan.objects import Body, walk
-from gangplan.trace.cause import Cause, Path
-from gangplan.trace.files import at, own
+from gangplan.objects import Body, walk_leaves
+from gangplan.trace.cause import Cause
+from gangplan.trace.files import build_own_cause, find_value_at
 from gangplan.trace.origins import causes_of
 
 # A rule of a row: from the context of the trace and the steps that match its stars to causes.
-Rule = Callable[[Any, Path], Sequence[Cause]]
-Row = tuple[str, Rule | str]
+CauseRule = Callable[[Any, FieldPath], Sequence[Cause]]
+CauseRow = tuple[str, CauseRule | str]
 
 
-class Table:
+class CauseTable:
     """Rows of a pattern and a rule. A pattern is a path with blanks: `*` is any step, a final `**` any rest.
 
-    A rule may be a text of origins, as `stated` reads it.
+    A rule may be a text of origins, as `build_origin_rule` reads it.
     """
 
-    def __init__(self, *rows: Row) -> None:
+    def __init__(self, *rows: CauseRow) -> None:
         self._rows = [
-            (tuple(pattern.split(" ")), stated(rule) if isinstance(rule, str) else rule)
+            (tuple(pattern.split(" ")), build_origin_rule(rule) if isinstance(rule, str) else rule)
             for pattern, rule in rows
         ]
 
-    def find(self, path: Path) -> tuple[Rule, Path] | None:
+    def find(self, path: FieldPath) -> tuple[CauseRule, FieldPath] | None:
         """Return the rule of the first row that matches, and the steps that its stars match."""
         for pattern, rule in self._rows:
-            stars = _fit(pattern, path)
+            stars = _match_field_pattern(pattern, path)
             if stars is not None:
                 return rule, stars
         return None
 
 
-def stated(text: str) -> Callable[[Any, Path], list[Cause]]:
+def build_origin_rule(text: str) -> Callable[[Any, FieldPath], list[Cause]]:
     """Return the rule for a text of origins, separated by `|`.
 
     `spec.workdir` is a field, of the file or of another role that an origin may name; `{pool}` and `{0}`
     stand for a word of the context and for a step that a star matches. `~` marks an indirect origin, a
     trailing `#` one that points to a name. `: why` adds a reason, and `= why` is what gangplan decides.
     """
-    parts = [_part(one.strip()) for one in text.split(" | ")]
+    parts = [_parse_value_origin(one.strip()) for one in text.split(" | ")]
 
-    def rule(context: Any, stars: Path) -> list[Cause]:
+    def rule(context: Any, stars: FieldPath) -> list[Cause]:
         filled = _Filling(context, stars)
         run = getattr(context, "context", context)  # the run of a pod's context
         return causes_of(run, (filled.in_origin(one) for one in parts))
@@ -55,7 +56,7 @@ def stated(text: str) -> Callable[[Any, Path], list[Cause]]:
     return rule
 
 
-def _part(text: str) -> ValueOrigin:
+def _parse_value_origin(text: str) -> ValueOrigin:
     if text.startswith("= "):
         return ValueOrigin("", because=text[2:])
     place, _, because = text.partition(": ")
@@ -67,7 +68,7 @@ def _part(text: str) -> ValueOrigin:
 class _Filling(dict[str, Any]):
     """The words of a context, and the steps that its stars match by number."""
 
-    def __init__(self, context: Any, stars: Path) -> None:
+    def __init__(self, context: Any, stars: FieldPath) -> None:
         super().__init__((str(number), step) for number, step in enumerate(stars))
         self._context = context
 
@@ -79,17 +80,19 @@ class _Filling(dict[str, Any]):
         path = tuple(
             step
             for token in origin.path
-            for step in (_steps(self[str(token)[1:-1]]) if str(token).startswith("{") else (token,))
+            for step in (
+                _convert_to_field_path(self[str(token)[1:-1]]) if str(token).startswith("{") else (token,)
+            )
         )
         because = origin.because.format_map(self) if "{" in origin.because else origin.because
         return replace(origin, path=path, because=because)
 
 
-def _steps(found: Any) -> Path:
+def _convert_to_field_path(found: Any) -> FieldPath:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _fit(pattern: tuple[str, ...], path: Path) -> Path | None:
+def _match_field_pattern(pattern: tuple[str, ...], path: FieldPath) -> FieldPath | None:
     rest = pattern[-1] == "**"
     fixed = pattern[:-1] if rest else pattern
     if len(path) < len(fixed) or (not rest and len(path) != len(fixed)):
@@ -103,26 +106,26 @@ def _fit(pattern: tuple[str, ...], path: Path) -> Path | None:
     return tuple(stars) + (path[len(fixed) :] if rest else ())
 
 
-def looked_up(
-    table: Table | None, context: Any, body: Body, kept: Callable[[Path], list[Cause]] | None = None
-) -> Callable[[Path], list[Cause]]:
+def build_cause_finder(
+    table: CauseTable | None, context: Any, body: Body, kept: Callable[[FieldPath], list[Cause]] | None = None
+) -> Callable[[FieldPath], list[Cause]]:
     """Return a function from a path to its causes: the field's, or those of all fields in it.
 
     `kept` returns the causes recorded with the value; the table is used if there are none.
     """
 
-    def one(path: Path) -> list[Cause]:
+    def one(path: FieldPath) -> list[Cause]:
         if kept is not None and (causes := kept(path)):
             return causes
         found = table.find(path) if table else None
-        return list(found[0](context, found[1])) if found else [own("gangplan writes it")]
+        return list(found[0](context, found[1])) if found else [build_own_cause("gangplan writes it")]
 
-    def causes(path: Path) -> list[Cause]:
+    def causes(path: FieldPath) -> list[Cause]:
         if not path:
-            return [own("the object as a whole")]
-        value = at(body, path)
+            return [build_own_cause("the object as a whole")]
+        value = find_value_at(body, path)
         if isinstance(value, dict | list) and value:
-            return [cause for inner, _ in walk(value) for cause in one((*path, *inner))]
+            return [cause for inner, _ in walk_leaves(value) for cause in one((*path, *inner))]
         return one(path)
 
     return causes

@@ -7,23 +7,25 @@ from functools import partial
 from typing import Any
 
 from gangplan.component import Component
-from gangplan.findings import Location
-from gangplan.generators import run_objects
-from gangplan.gitops.record import STATE, record_of
+from gangplan.findings import FieldPath, Location
+from gangplan.generators import generate_run_objects
+from gangplan.gitops.record import STATE_ANNOTATION, build_run_record
 from gangplan.objects import Body
-from gangplan.plan import Unit
-from gangplan.trace.cause import Cause, Path, Trace, trace_of
+from gangplan.plan import RunPlan
+from gangplan.trace.cause import Cause, Trace, trace_of
 from gangplan.trace.context import IN_SPEC, RunContext
-from gangplan.trace.files import Files
-from gangplan.trace.patched import generated_path, is_touched, patch_causes
-from gangplan.trace.table import Table, looked_up
-from gangplan.validate.problems import dotted
+from gangplan.trace.files import TracedFiles
+from gangplan.trace.patched import find_generated_path, find_patch_causes, is_touched
+from gangplan.trace.table import CauseTable, build_cause_finder
+from gangplan.validate.problems import format_path
 
 # From the index of an object and a path in it to the trace of that field.
-Tracer = Callable[[int, Path], Trace]
+Tracer = Callable[[int, FieldPath], Trace]
 
 
-def trace(unit: Unit, bodies: Sequence[Body], index: int, path: Path, component: Component) -> Trace:
+def trace_object_field(
+    unit: RunPlan, bodies: Sequence[Body], index: int, path: FieldPath, component: Component
+) -> Trace:
     """Return where a field of a run's built object comes from.
 
     `bodies` are the built objects of the run, `index` the one in question; `path` leads to a field of it, or
@@ -33,50 +35,53 @@ def trace(unit: Unit, bodies: Sequence[Body], index: int, path: Path, component:
 
 
 def tracer_of(
-    unit: Unit, bodies: Sequence[Body], component: Component, before: Sequence[Body] | None = None
+    unit: RunPlan, bodies: Sequence[Body], component: Component, before: Sequence[Body] | None = None
 ) -> Tracer:
-    """Return `trace` for many fields of one run. `before` are the generated objects, if already available."""
-    generated = run_objects(unit) if before is None else before
-    files = files_of(unit)
+    """Return `trace_object_field` for many fields of one run. `before` are the generated objects, if already
+    available."""
+    generated = generate_run_objects(unit) if before is None else before
+    files = list_run_documents(unit)
     home = Location(unit.job.source, 1, 1)
 
     printed: list[Any] = []
 
-    def kept(context: RunContext, index: int, place: Path) -> list[Cause]:
-        from gangplan.trace.printed import kept_with, printed_in  # few runs have findings
+    def kept(context: RunContext, index: int, place: FieldPath) -> list[Cause]:
+        from gangplan.trace.printed import build_source_maps, find_recorded_causes  # few runs have findings
 
         if not printed:
-            printed.extend(printed_in(unit))
-        return kept_with(context, printed[index], place)
+            printed.extend(build_source_maps(unit))
+        return find_recorded_causes(context, printed[index], place)
 
-    def tracer(index: int, path: Path) -> Trace:
+    def tracer(index: int, path: FieldPath) -> Trace:
         body = generated[index]
-        if STATE in (bodies[index]["metadata"].get("annotations") or {}):
+        if STATE_ANNOTATION in (bodies[index]["metadata"].get("annotations") or {}):
             # A finished run becomes a record after all patches (pipeline/runs.py).
-            (body,) = record_of([body])
+            (body,) = build_run_record([body])
         context = RunContext(unit, files, body)
-        found = looked_up(_table(body["kind"]), context, body, partial(kept, context, index))
-        return traced(body, bodies[index], path, component, found, home)
+        found = build_cause_finder(
+            _load_cause_table(body["kind"]), context, body, partial(kept, context, index)
+        )
+        return trace_patched_field(body, bodies[index], path, component, found, home)
 
     return tracer
 
 
-def _table(kind: str) -> Table | None:
+def _load_cause_table(kind: str) -> CauseTable | None:
     if kind in ("CronJob", "Job"):
-        from gangplan.trace.schedule import CRON_JOB, JOB  # few runs have one
+        from gangplan.trace.schedule import CRON_JOB_TABLE, WAITING_JOB_TABLE  # few runs have one
 
-        return JOB if kind == "Job" else CRON_JOB
-    from gangplan.trace.run import TABLES  # loading the tables would slow down every start
+        return WAITING_JOB_TABLE if kind == "Job" else CRON_JOB_TABLE
+    from gangplan.trace.run import RUN_TABLES  # loading the tables would slow down every start
 
-    return TABLES.get(kind)
+    return RUN_TABLES.get(kind)
 
 
-def trace_field(unit: Unit, name: str) -> Trace | None:
+def trace_job_field(unit: RunPlan, name: str) -> Trace | None:
     """Return where a resolved field of a job (as in `Job.origins`) comes from; None for an unknown name.
 
     This serves fields that are not a rendered field themselves, such as the size of the launcher as a whole.
     """
-    context = RunContext(unit, files_of(unit), {})
+    context = RunContext(unit, list_run_documents(unit), {})
     home = Location(unit.job.source, 1, 1)
     if name == "queue":
         return trace_of(context.queue(), home)
@@ -91,32 +96,32 @@ def trace_field(unit: Unit, name: str) -> Trace | None:
     if origin is None:
         return None
     if origin.where is not None:
-        return Trace(origin.where, f"{name} is from {origin.layer}", dotted(IN_SPEC.get(name, (name,))))
+        return Trace(origin.where, f"{name} is from {origin.layer}", format_path(IN_SPEC.get(name, (name,))))
     return trace_of(context.slots() if name == "slots" else context.chosen(name), home)
 
 
-def files_of(unit: Unit) -> Files:
+def list_run_documents(unit: RunPlan) -> TracedFiles:
     """Return the documents of a run; none if it comes from another process."""
     sources = unit.sources
     if sources is None:
-        return Files()
-    return Files(
+        return TracedFiles()
+    return TracedFiles(
         sources.spec.document, sources.team.document, sources.cluster.document, sources.catalog_document
     )
 
 
-def traced(
+def trace_patched_field(
     before: Body,
     built: Body,
-    path: Path,
+    path: FieldPath,
     component: Component,
-    causes_at: Callable[[Path], list[Cause]],
+    causes_at: Callable[[FieldPath], list[Cause]],
     home: Location,
 ) -> Trace:
     """Return the trace of one field: the patch that wrote it, otherwise the causes in the tables."""
-    way: Path | None = path
+    way: FieldPath | None = path
     if component.patches and is_touched(component, before):
-        way = generated_path(before, built, path)
+        way = find_generated_path(before, built, path)
     if way is None:
-        return trace_of(patch_causes(component, before, path), home)
+        return trace_of(find_patch_causes(component, before, path), home)
     return trace_of(causes_at(way), home)

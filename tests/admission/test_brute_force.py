@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.kueue.tree import QuotaTree as Quotas
-from gangplan.validate.kueue import judge
-from gangplan.validate.kueue.counting import PlacedShape, Slices, Taken, with_pod
+from gangplan.validate.kueue import judge_admission
+from gangplan.validate.kueue.counting import PlacedShape, Slices, TakenAmounts, add_pod_request
 from gangplan.validate.kueue.domains import Flavors, TopologyDomain
 from gangplan.validate.kueue.domains import TopologyTree as Domains
-from gangplan.validate.kueue.members import setup_of
-from gangplan.validate.kueue.topology import MissingError, TopologySearch, place
-from gangplan.validate.world import HOSTNAME, NodeGroup, World
+from gangplan.validate.kueue.members import read_quota_setup
+from gangplan.validate.kueue.topology import PlacementError, TopologySearch, place_pod_set
+from gangplan.validate.world import HOSTNAME_LABEL, NodeGroup, World
 from tests.admission.worlds import VERSIONS
 
 Body = dict[str, Any]
@@ -132,7 +132,7 @@ def loaded(draw: st.DataObject, tree: Tree) -> dict[str, int]:
 
 def quotas_of(tree: Tree) -> Quotas:
     """Return the tree in the form of Kueue's arithmetic."""
-    setup = setup_of(World("lab", VERSIONS, tuple(bodies(tree)), ()))
+    setup = read_quota_setup(World("lab", VERSIONS, tuple(bodies(tree)), ()))
     return Quotas(setup.queues, setup.cohorts)
 
 
@@ -253,7 +253,7 @@ def test_assigned_flavors_are_possible_and_greedy(
     tree: Tree, run: tuple[list[Body], list[tuple[int, int, set[str]]]], tries_on: bool
 ) -> None:
     objects, meant = run
-    verdict = judge(world_with(tree, "TryNextFlavor" if tries_on else "MayStopSearch"), objects)
+    verdict = judge_admission(world_with(tree, "TryNextFlavor" if tries_on else "MayStopSearch"), objects)
     first = greedy(tree, meant, tries_on)
     possible = [one for one in product(FLAVORS, repeat=len(meant)) if valid(tree, meant, one)]
     if verdict.outcome == "admit":
@@ -269,7 +269,7 @@ def test_assigned_flavors_are_possible_and_greedy(
 
 # --- topology ----------------------------------------------------------------------------------------------
 
-LEVELS = ("block", "rack", HOSTNAME)
+LEVELS = ("block", "rack", HOSTNAME_LABEL)
 
 
 @st.composite
@@ -282,7 +282,7 @@ def sites(draw: st.DrawFn) -> tuple[NodeGroup, ...]:
             {"pool": "x"},
             (),
             {"gpu": Fraction(draw(st.integers(0, 4))), "pods": Fraction(draw(st.sampled_from([1, 110])))},
-            (("block", 4), ("rack", 2), (HOSTNAME, 1)),
+            (("block", 4), ("rack", 2), (HOSTNAME_LABEL, 1)),
         )
         for name in draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
     )
@@ -301,12 +301,12 @@ def room(nodes: tuple[NodeGroup, ...], level: int, each: int) -> dict[tuple[str,
 
 
 def placed_in(
-    tree: Domains, search: TopologySearch, shape: PlacedShape, taken: Taken
+    tree: Domains, search: TopologySearch, shape: PlacedShape, taken: TakenAmounts
 ) -> list[tuple[TopologyDomain, int, int]] | None:
     """Return where the pods go, or None if they do not fit."""
     try:
-        return place(tree, search, shape, taken)
-    except MissingError:
+        return place_pod_set(tree, search, shape, taken)
+    except PlacementError:
         return None
 
 
@@ -328,7 +328,7 @@ def test_pods_are_placed_in_domains_if_they_fit(
     assert tree is not None
     level = 2 if mode == "unconstrained" else level
     slices = Slices(size if count % size == 0 else 1, 2, {})
-    shape = PlacedShape({}, (), with_pod({"gpu": each}))
+    shape = PlacedShape({}, (), add_pod_request({"gpu": each}))
     search = TopologySearch(count, level, slices, mode == "required", mode == "unconstrained", 0)
     there = room(nodes, level, each)
     by_node = room(nodes, 2, each)
@@ -341,7 +341,7 @@ def test_pods_are_placed_in_domains_if_they_fit(
         fits = any(slices_in(domain) >= wanted for domain in there)
     else:
         fits = slices_in(()) >= wanted
-    taken: Taken = {}
+    taken: TakenAmounts = {}
     placed = placed_in(tree, search, shape, taken)
     assert (placed is not None) == fits
     if placed is None:
@@ -364,11 +364,11 @@ def test_pod_sets_share_nodes_within_their_capacity(
     topology = {"metadata": {"name": "t"}, "spec": {"levels": [{"nodeLabel": one} for one in LEVELS]}}
     tree = Flavors([flavor], [topology], nodes).tree("x")
     assert tree is not None
-    taken: Taken = {}
+    taken: TakenAmounts = {}
     placed = 0
     for count, each in ((one, first), (two, second)):
         search = TopologySearch(count, 2, Slices(1, 2, {}), False, True, 0)
-        leaves = placed_in(tree, search, PlacedShape({}, (), with_pod({"gpu": each})), taken)
+        leaves = placed_in(tree, search, PlacedShape({}, (), add_pod_request({"gpu": each})), taken)
         placed += sum(pods for _, pods, _ in leaves or ())
     capacity = {leaf.values[-1:]: leaf.capacity for leaf in tree.leaves}
     for at, held in taken.items():
@@ -379,13 +379,13 @@ def test_pod_sets_share_nodes_within_their_capacity(
 def test_the_fullest_node_with_room_comes_first() -> None:
     """Unconstrained pods fill what is left over; others take the best fit."""
     flavor = {"metadata": {"name": "x"}, "spec": {"nodeLabels": {"pool": "x"}, "topologyName": "t"}}
-    topology = {"metadata": {"name": "t"}, "spec": {"levels": [{"nodeLabel": HOSTNAME}]}}
+    topology = {"metadata": {"name": "t"}, "spec": {"levels": [{"nodeLabel": HOSTNAME_LABEL}]}}
     nodes = tuple(
         NodeGroup(name, 1, {"pool": "x"}, (), {"gpu": Fraction(gpus)}) for name, gpus in (("a", 8), ("b", 2))
     )
     tree = Flavors([flavor], [topology], nodes).tree("x")
     assert tree is not None
-    shape = PlacedShape({}, (), with_pod({"gpu": 1}))
+    shape = PlacedShape({}, (), add_pod_request({"gpu": 1}))
     for count, free, expected in ((2, True, ["b-0"]), (3, True, ["a-0"]), (1, False, ["b-0"])):
         search = TopologySearch(count, 0, Slices(1, 0, {}), False, free, 0)
         placed = placed_in(tree, search, shape, {})

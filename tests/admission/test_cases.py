@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.kueue import Verdict, judge
-from gangplan.validate.scheduler import fits
+from gangplan.validate.kueue import AdmissionVerdict, judge_admission
+from gangplan.validate.scheduler import fit_run
 from tests.admission.worlds import Body, edited, table, world_of
 
 TABLE = table()
@@ -27,7 +27,7 @@ def scene_of(case: Body, edits: list[Body]) -> Body:
     return edited(scene, edits)
 
 
-def verdict_of(case: Body, edits: list[Body], usage: Any = None) -> Verdict:
+def verdict_of(case: Body, edits: list[Body], usage: Any = None) -> AdmissionVerdict:
     """Return the solver's verdict on a scene."""
     scene = scene_of(case, edits)
     amounts = usage and {
@@ -36,7 +36,7 @@ def verdict_of(case: Body, edits: list[Body], usage: Any = None) -> Verdict:
         }
         for queue, of in usage.items()
     }
-    return judge(world_of(scene), scene["run"], amounts)
+    return judge_admission(world_of(scene), scene["run"], amounts)
 
 
 def test_every_known_case_is_a_row() -> None:
@@ -65,8 +65,10 @@ def test_the_base_is_admitted(topology: bool) -> None:
 def test_each_mistake_is_never_admitted_or_queued(case: Body) -> None:
     if case.get("fit"):
         scene = scene_of(case, case["fail"])
-        assert judge(world_of(scene), scene["run"]).outcome == "admit", "Kueue does not look at nodes"
-        assert not fits(world_of(scene), scene["run"]).fits
+        assert judge_admission(world_of(scene), scene["run"]).outcome == "admit", (
+            "Kueue does not look at nodes"
+        )
+        assert not fit_run(world_of(scene), scene["run"]).fits
         return
     verdict = verdict_of(case, case["fail"], case.get("usage"))
     assert verdict.outcome == case.get("outcome", "never"), verdict
@@ -85,4 +87,4 @@ def test_each_near_miss_is_admitted(case: Body) -> None:
     assert verdict.queue
     if case.get("fit"):
         scene = scene_of(case, case["near"])
-        assert fits(world_of(scene), scene["run"]).fits
+        assert fit_run(world_of(scene), scene["run"]).fits

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.validate.kueue import judge
+from gangplan.validate.kueue import judge_admission
 from tests import workspaces
 from tests.admission.worlds import edited, table, world_of
 from tests.standing import base as shared
@@ -152,5 +152,5 @@ def test_a_thousand_runs_are_judged_in_seconds() -> None:
         scene = edited(base["base"], topology)
         world = world_of(scene)
         began = time.process_time()
-        assert all(judge(world, scene["run"]).outcome == "admit" for _ in range(1000))
+        assert all(judge_admission(world, scene["run"]).outcome == "admit" for _ in range(1000))
         assert time.process_time() - began < 5

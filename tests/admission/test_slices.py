@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.validate.kueue import judge
-from gangplan.validate.kueue.model import left_over
-from gangplan.validate.scheduler import admitted_fit
+from gangplan.validate.kueue import judge_admission
+from gangplan.validate.kueue.model import count_unplaced_pods
+from gangplan.validate.scheduler import fit_admitted_run
 from tests.admission.worlds import edited, table, world_of
 from tests.standing import base as shared
 from tests.workspaces import gangplan, write
@@ -46,10 +46,10 @@ def test_pods_beyond_whole_slices_get_no_node(workers: int, size: int, rest: int
     ]
     scene = edited(TABLE["base"], edits)
     world = world_of(scene)
-    verdict, fit = judge(world, scene["run"]), admitted_fit(world, scene["run"])
+    verdict, fit = judge_admission(world, scene["run"]), fit_admitted_run(world, scene["run"])
 
     assert verdict.outcome == "admit"
-    assert left_over(verdict) == ({"node": rest} if rest else {})
+    assert count_unplaced_pods(verdict) == ({"node": rest} if rest else {})
     assert fit is not None
     assert fit.bound == fit.pods - rest
     assert fit.verdict == ("no" if rest else "sure")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.forms import amount
+from gangplan.validate.apiserver.forms import parse_accepted_amount
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.world import NodeGroup, NodeGroupTaint, World
 
@@ -91,6 +91,6 @@ def node_group(
         count,
         labels or {},
         tuple(NodeGroupTaint(one["key"], one.get("value", ""), one["effect"]) for one in taints),
-        {resource: Fraction(amount(value).nano, 10**9) for resource, value in free.items()},
+        {resource: Fraction(parse_accepted_amount(value).nano, 10**9) for resource, value in free.items()},
         tuple((str(label), int(size)) for label, size in domains),
     )

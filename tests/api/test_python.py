@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 import gangplan as package
 from gangplan import InvalidError, TrainingJob, UserError, Workspace
-from gangplan.api.page import fields_module, python_page
-from gangplan.report.json import findings_part
+from gangplan.api.page import render_fields_module, render_python_page
+from gangplan.report.json import build_findings_part
 from gangplan.spec.job import TrainingJob as Format
 from tests import plain
 from tests.workspaces import REPOSITORY, STOCK, gangplan, sample, tree, write
@@ -33,7 +33,7 @@ GOOD: dict[str, Any] = {"image": "openmpi", "command": ["python", "train.py"], "
 
 def test_the_page_is_fresh_and_its_examples_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (REPOSITORY / "docs/python.md").read_text(encoding="utf-8")
-    assert page == python_page()
+    assert page == render_python_page()
     monkeypatch.chdir(tmp_path)
     assert gangplan("init", "jobs", "--team", "nlp", "--cluster", "lab").code == 0
     test = doctest.DocTestParser().get_doctest(page, {}, "python.md", "docs/python.md", 0)
@@ -44,7 +44,7 @@ def test_the_page_is_fresh_and_its_examples_work(tmp_path: Path, monkeypatch: py
 
 
 def test_every_public_name_exists_and_is_on_the_page() -> None:
-    page = python_page()
+    page = render_python_page()
     for name in package.__all__:
         assert getattr(package, name)
         assert name in dir(package)
@@ -55,7 +55,7 @@ def test_every_public_name_exists_and_is_on_the_page() -> None:
 
 def test_the_types_of_fields_are_those_of_the_format() -> None:
     text = (REPOSITORY / "gangplan/api/fields.py").read_text(encoding="utf-8")
-    assert text == fields_module()
+    assert text == render_fields_module()
     (fields,) = (one for one in ast.parse(text).body if isinstance(one, ast.ClassDef))
     named = {ast.unparse(one.target) for one in fields.body if isinstance(one, ast.AnnAssign)}
     assert named == {one.alias or name for name, one in Format.model_fields.items()} - {"apiVersion", "kind"}
@@ -78,7 +78,7 @@ def test_findings_and_plans_are_those_of_the_command_line(change: str, root: Pat
     write(root, {SPEC: "".join(lines) + change})
     said = json.loads(gangplan("validate", "-C", root, "--format", "json").out)
     found = Workspace(root).validate()
-    assert findings_part(found)["findings"] == said["findings"]
+    assert build_findings_part(found)["findings"] == said["findings"]
     assert bool(found) is bool(change)
     assert Workspace(root).validate(SPEC) == found
     planned = json.loads(gangplan("plan", "-C", root, "--format", "json").out)
@@ -88,7 +88,7 @@ def test_findings_and_plans_are_those_of_the_command_line(change: str, root: Pat
 def test_the_sample_has_the_findings_and_files_of_the_command_line(tmp_path: Path) -> None:
     one, other = sample(tmp_path / "one"), sample(tmp_path / "other")
     said = json.loads(gangplan("validate", "-C", one, "--format", "json").out)
-    assert findings_part(Workspace(one).validate())["findings"] == said["findings"]
+    assert build_findings_part(Workspace(one).validate())["findings"] == said["findings"]
     assert said["findings"]
     for folder in (one, other):
         for path in sorted((folder / "rendered").rglob("*.yaml"))[:3]:

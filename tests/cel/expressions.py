@@ -7,13 +7,13 @@ import random
 from collections.abc import Sequence
 
 from gangplan.cel import types
-from gangplan.cel.declarations import Overload, functions, overloads
+from gangplan.cel.declarations import Overload, find_overloads, functions
 from gangplan.cel.types import Parameter, Type, list_of, map_of, optional_of
 
 SCALARS = (types.BOOL, types.INT, types.UINT, types.DOUBLE, types.STRING, types.BYTES)
 PLAIN = (*SCALARS, types.DURATION, types.TIMESTAMP, types.NULL)
 KEYS = (types.STRING, types.STRING, types.INT, types.BOOL, types.UINT)
-OPAQUE = (types.QUANTITY, types.URL, types.SEMVER, types.IP, types.CIDR, types.NAMED_FORMAT)
+OPAQUE = (types.QUANTITY_TYPE, types.URL, types.SEMVER, types.IP, types.CIDR, types.NAMED_FORMAT)
 CONSTANTS: dict[Type, Sequence[str]] = {
     types.BOOL: ("true", "false"),
     types.INT: (
@@ -70,7 +70,7 @@ CONSTANTS: dict[Type, Sequence[str]] = {
         "timestamp(0)",
     ),
     types.NULL: ("null",),
-    types.QUANTITY: ("quantity('1Gi')", "quantity('100m')", "quantity('-5')", "quantity('1.5k')"),
+    types.QUANTITY_TYPE: ("quantity('1Gi')", "quantity('100m')", "quantity('-5')", "quantity('1.5k')"),
     types.URL: ("url('https://example.com:80/a%20b?x=1&x=2')", "url('/path')"),
     types.SEMVER: ("semver('1.2.3')", "semver('v1.2', true)", "semver('0.0.1-rc.1')"),
     types.IP: ("ip('10.0.0.1')", "ip('fd00::1')", "ip('127.0.0.1')", "ip('0.0.0.0')"),
@@ -171,7 +171,7 @@ class Writer:
         self.random = random.Random(seed)
         self.wrong = wrong
         names = sorted(functions(minor) - HIDDEN)
-        self.overloads = [(name, overload) for name in names for overload in overloads(name, minor)]
+        self.overloads = [(name, overload) for name in names for overload in find_overloads(name, minor)]
         self.variables: list[tuple[str, Type]] = []
         self.count = 0
 

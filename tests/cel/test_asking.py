@@ -13,20 +13,27 @@ from typing import Any
 import pytest
 
 from gangplan.cel import asking, types
-from gangplan.cel.admission import variables
+from gangplan.cel.admission import declare_variables
 from gangplan.cel.asking import Asker
 from gangplan.cel.cost import CrashError
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import CompileError, EvalError, UnknownError
-from gangplan.cel.program import Program
-from gangplan.cel.questions import END, EVALUATE, MOST_KEPT, Node, QuestionTree, UnforeseenError
+from gangplan.cel.program import CelProgram
+from gangplan.cel.questions import (
+    EVALUATE,
+    MOST_KEPT,
+    PATH_END,
+    QuestionNode,
+    QuestionTree,
+    UnforeseenPathError,
+)
 from gangplan.cel.seen import StopError
 from tests.cel.expressions import Writer
 
 HERE = Path(__file__).parent
 GIVEN: dict[str, Any] = json.loads(gzip.decompress((HERE / "answers.json.gz").read_bytes()))["variables"]
 NAMES = ("object", "oldObject", "namespaceObject", "request")
-YES, NO = Node(END), Node(END)
+YES, NO = QuestionNode(PATH_END), QuestionNode(PATH_END)
 # Values that mutation puts in: other texts, other types, nothing.
 OTHERS: tuple[Any, ...] = (
     "",
@@ -49,12 +56,12 @@ OTHERS: tuple[Any, ...] = (
 )
 
 
-def compiled(text: str) -> Program:
+def compiled(text: str) -> CelProgram:
     """Compile an expression for an admission policy."""
-    return Environment(minor=34, variables=variables(has_params=True)).compile(text)
+    return Environment(minor=34, variables=declare_variables(has_params=True)).compile(text)
 
 
-def asked(tree: QuestionTree, program: Program, given: list[Any]) -> Node:
+def asked(tree: QuestionTree, program: CelProgram, given: list[Any]) -> QuestionNode:
     """Add a new path to the tree and return its end, as validate/apiserver/policy/silent.py does, for both
     truth values."""
     asker = Asker(tree, given)
@@ -62,13 +69,13 @@ def asked(tree: QuestionTree, program: Program, given: list[Any]) -> Node:
     try:
         value = asker.truth(asker.evaluate(program, {**sees, "params": GIVEN.get("params")}))
         end = YES if value else NO
-    except (StopError, UnforeseenError, EvalError, UnknownError, CrashError):
+    except (StopError, UnforeseenPathError, EvalError, UnknownError, CrashError):
         end = EVALUATE
     asker.finish(end)
     return end
 
 
-def evaluated(program: Program, given: list[Any]) -> Any:
+def evaluated(program: CelProgram, given: list[Any]) -> Any:
     """Return what evaluation gives; None for an error."""
     activation = {**dict(zip(NAMES, given, strict=True)), "params": GIVEN.get("params"), "authorizer": {}}
     try:

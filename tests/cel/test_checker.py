@@ -18,7 +18,7 @@ from tests.cel.trees import dump
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = plain.load((HERE / "compile.yaml").read_text(encoding="utf-8"))
-VARIABLES = admission.variables(has_params=True)
+VARIABLES = admission.declare_variables(has_params=True)
 ENVIRONMENTS = {minor: Environment(minor=minor, variables=VARIABLES) for minor in range(27, 38)}
 
 
@@ -119,13 +119,17 @@ def test_unknown_versions_are_refused() -> None:
     ],
 )
 def test_a_composed_variable_has_the_type_that_the_api_server_keeps(expression: str, type_: str) -> None:
-    composed = {"x": admission.composed_type(ENVIRONMENTS[34].check(expression).type)}
-    environment = Environment(minor=34, variables=admission.variables(has_params=True, composed=composed))
+    composed = {"x": admission.resolve_composed_type(ENVIRONMENTS[34].check(expression).type)}
+    environment = Environment(
+        minor=34, variables=admission.declare_variables(has_params=True, composed=composed)
+    )
     assert str(environment.check("variables.x").type) == type_
 
 
 def test_params_and_the_authorizer_exist_only_if_the_policy_has_them() -> None:
-    environment = Environment(minor=34, variables=admission.variables(has_params=False, has_authorizer=False))
+    environment = Environment(
+        minor=34, variables=admission.declare_variables(has_params=False, has_authorizer=False)
+    )
     for name in ("params", "authorizer", "authorizer.requestResource"):
         with pytest.raises(CompileError, match="undeclared reference"):
             environment.check(f"{name} == null")
@@ -147,7 +151,7 @@ def test_fields_named_like_keywords_may_be_declared_escaped() -> None:
 def test_every_signature_of_the_table_can_be_read() -> None:
     names = declarations.functions(37)
     assert len(declarations.functions(34)) == 157
-    assert sum(len(declarations.overloads(name, 34)) for name in declarations.functions(34)) == 345
+    assert sum(len(declarations.find_overloads(name, 34)) for name in declarations.functions(34)) == 345
     assert {"includes", "lists.range", "_+_", "ip.isCanonical"} <= names
     for bad in ("", "list(", "list(int", "int)", "1"):
         with pytest.raises((ValueError, IndexError)):

@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.cel import conformance, declarations
-from gangplan.cel.clock import parse_duration, parse_timestamp, write_duration, write_timestamp
+from gangplan.cel.clock import parse_go_duration, parse_timestamp, write_duration, write_timestamp
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import EvalError, UnknownError
 from gangplan.cel.library.addresses import read_address
-from gangplan.cel.library.amounts import parse as quantity
+from gangplan.cel.library.amounts import parse_quantity_value as quantity
 from gangplan.cel.library.formatting import format_text
 from gangplan.cel.library.lists import distinct, sort
 from gangplan.cel.library.regex import find_all
 from gangplan.cel.library.semver import parse as semver
 from gangplan.cel.library.strings import join, split
 from gangplan.cel.library.table import OVERLOADS
-from gangplan.cel.numbers import go_quote, parse_float, plain, shortest
-from gangplan.cel.operators import compare_numbers, equal
+from gangplan.cel.numbers import format_plain_float, format_shortest_float, parse_float, quote_as_go
+from gangplan.cel.operators import compare_numbers, is_equal
 from gangplan.cel.types import Type
 from gangplan.cel.values import Duration, Timestamp, Uint
 
@@ -57,7 +57,7 @@ def test_recorded_calls_have_the_servers_values_errors_and_costs() -> None:
 
 def test_every_declared_overload_has_an_implementation_with_its_types() -> None:
     for function in declarations.functions(declarations.LAST_MINOR):
-        for declared in declarations.overloads(function, declarations.LAST_MINOR):
+        for declared in declarations.find_overloads(function, declarations.LAST_MINOR):
             id = declared.id
             if id.startswith(AUTHORIZER) or id in WITHOUT_IMPLEMENTATION.split():
                 assert id not in OVERLOADS
@@ -159,27 +159,27 @@ def test_join_undoes_split(text: str, separator: str) -> None:
 
 @given(scalars, scalars)
 def test_equality_is_symmetric_and_numbers_agree_with_their_order(one: Any, other: Any) -> None:
-    assert equal(one, other) == equal(other, one)
-    assert equal(one, one)
+    assert is_equal(one, other) == is_equal(other, one)
+    assert is_equal(one, one)
     if type(one) in (int, float) and type(other) in (int, float):
-        assert equal(one, other) == (compare_numbers(one, other) == 0)
+        assert is_equal(one, other) == (compare_numbers(one, other) == 0)
         assert compare_numbers(one, other) == -compare_numbers(other, one)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1))
 def test_unsigned_numbers_compare_with_signed_ones(unsigned: int, signed: int) -> None:
-    assert equal(Uint(unsigned), signed) == (unsigned == signed)
+    assert is_equal(Uint(unsigned), signed) == (unsigned == signed)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_doubles_read_back(number: float) -> None:
-    assert parse_float(shortest(number)) == number
-    assert parse_float(plain(number)) == number
+    assert parse_float(format_shortest_float(number)) == number
+    assert parse_float(format_plain_float(number)) == number
 
 
 @given(st.integers(-(2**53), 2**53))
 def test_durations_read_back_to_the_precision_of_their_text(nanoseconds: int) -> None:
-    read = parse_duration(write_duration(Duration(nanoseconds)))
+    read = parse_go_duration(write_duration(Duration(nanoseconds)))
     assert read is not None
     # The text is made from a float64 of seconds.
     assert abs(read.nanoseconds - nanoseconds) <= max(1, abs(nanoseconds) >> 50)
@@ -219,7 +219,7 @@ def test_addresses_read_back(address: Any) -> None:
 
 @given(st.text(max_size=20))
 def test_quoting_keeps_one_line_and_format_changes_no_text(text: str) -> None:
-    assert go_quote(text).isprintable()
+    assert quote_as_go(text).isprintable()
     assert format_text("%s|%%|%s", [text, text]) == f"{text}|%|{text}"
 
 

@@ -15,12 +15,12 @@ import gangplan.cel
 from gangplan.cel import admission
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import BudgetError, CompileError, EvalError, UnknownError
-from gangplan.cel.program import Program
+from gangplan.cel.program import CelProgram
 from gangplan.cel.types import DYN, INT
 from gangplan.cel.values import Uint
 
 HERE = Path(__file__).parent
-ADMISSION = Environment(minor=34, variables=admission.variables(has_params=True))
+ADMISSION = Environment(minor=34, variables=admission.declare_variables(has_params=True))
 GIVEN: dict[str, Any] = json.loads((HERE / "conformance.json").read_text(encoding="utf-8"))
 VARIABLES: dict[str, Any] = GIVEN["variables"]
 
@@ -136,7 +136,7 @@ class Lazy(Mapping[str, Any]):
 
 
 def test_variables_are_lazy_and_fail_only_where_they_are_used() -> None:
-    types = admission.variables(has_params=False, composed={"a": INT, "b": DYN})
+    types = admission.declare_variables(has_params=False, composed={"a": INT, "b": DYN})
     environment = Environment(minor=34, variables=types)
     variables = Lazy({"a": 2, "b": EvalError("b failed")})
     activation = {"variables": variables, "object": {}}
@@ -188,7 +188,7 @@ def _held() -> int:
     return sum(each.size for each in snapshot.statistics("filename"))
 
 
-def _evaluate(programs: list[Program], times: int) -> None:
+def _evaluate(programs: list[CelProgram], times: int) -> None:
     for _ in range(times):
         for program in programs:
             outcome(program.evaluate, VARIABLES)

@@ -18,10 +18,10 @@ def dump(checked: Checked, text: str) -> Any:
         before = text[:offset]
         return [before.count("\n") + 1, offset - (before.rfind("\n") + 1)]
 
-    def many(nodes: tuple[ast.Node, ...]) -> list[Any]:
+    def many(nodes: tuple[ast.AstNode, ...]) -> list[Any]:
         return [walk(node) for node in nodes]
 
-    def walk(node: ast.Node) -> Any:
+    def walk(node: ast.AstNode) -> Any:
         found: dict[str, Any] = {"type": str(checked.types[node.id]), "at": place(node.offset)}
         if node.id in checked.overloads:
             found["overloads"] = sorted(checked.overloads[node.id])

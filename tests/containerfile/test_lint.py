@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.containerfile.lint import lint
+from gangplan.containerfile.lint import lint_containerfile
 from gangplan.errors import Exit
 from gangplan.spec.catalog import Image
 from tests.workspaces import gangplan, stock
@@ -45,7 +45,7 @@ SSH = "&& echo StrictHostKeyChecking no"
 def found(text: str, image: Image | None = None, **files: str) -> list[tuple[str, int]]:
     """Return the rule (without its prefix) and line of each finding."""
     names = {name.replace("__", "."): body for name, body in files.items()}
-    every = lint("Containerfile", text, names.get, image, "openmpi")
+    every = lint_containerfile("Containerfile", text, names.get, image, "openmpi")
     return [(str(one.rule).removeprefix("containerfile-"), one.where.line) for one in every]
 
 
@@ -199,7 +199,7 @@ WORDS = st.sampled_from(
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.lists(WORDS, max_size=12).map("\n".join), st.text(max_size=200)))
 def test_any_text_has_findings_with_places(text: str) -> None:
-    for one in lint("Containerfile", text, lambda _: text, OPENMPI, "openmpi"):
+    for one in lint_containerfile("Containerfile", text, lambda _: text, OPENMPI, "openmpi"):
         assert one.where.line >= 1
         assert one.where.column >= 1
 

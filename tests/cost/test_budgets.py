@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.errors import Exit
-from gangplan.model.months import every_month, starts_in
+from gangplan.model.months import count_starts, list_budget_months
 from gangplan.model.run_facts import RunFacts
-from gangplan.pipeline.budgets import Spending, spending_of
+from gangplan.pipeline.budgets import TeamSpending, compute_spending
 from tests import workspaces
 from tests.review.repository import Repository, begin
 from tests.schedules import worlds
@@ -148,8 +148,8 @@ RUNS = st.lists(
 def test_spending_does_not_depend_on_the_order_of_specs(runs: list[RunFacts], chance: object) -> None:
     shuffled = list(runs)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    found = spending_of(runs)
-    assert found == spending_of(shuffled)
+    found = compute_spending(runs)
+    assert found == compute_spending(shuffled)
     assert sum(found.by_spec.values(), Decimal(0)) == found.total
 
 
@@ -157,13 +157,13 @@ def test_spending_does_not_depend_on_the_order_of_specs(runs: list[RunFacts], ch
 @given(RUNS)
 def test_no_month_costs_more_than_the_spending(runs: list[RunFacts]) -> None:
     """Counted one by one: every active run, times its starts in that month."""
-    found: Spending = spending_of(runs)
-    for month in every_month()[::5]:
+    found: TeamSpending = compute_spending(runs)
+    for month in list_budget_months()[::5]:
         cost = Decimal(0)
         for one in runs:
             expression, _, zone = one.repeats.rpartition(" ")
             if one.is_active:
-                cost += Decimal(one.cost) * (starts_in(expression, zone, month) if one.repeats else 1)
+                cost += Decimal(one.cost) * (count_starts(expression, zone, month) if one.repeats else 1)
         assert cost <= found.total
 
 
@@ -171,9 +171,9 @@ def test_work_grows_linearly_with_specs() -> None:
     def asked(count: int) -> int:
         crons = [f"{number % 60} {number // 60} * * * Europe/Berlin" for number in range(count)]
         runs = [replace(FACTS, source=f"s{number}", repeats=one) for number, one in enumerate(crons)]
-        starts_in.cache_clear()
-        assert len(spending_of(runs).by_spec) == count
-        return sum(starts_in.cache_info()[:2])
+        count_starts.cache_clear()
+        assert len(compute_spending(runs).by_spec) == count
+        return sum(count_starts.cache_info()[:2])
 
     few, many = asked(10), asked(80)
     assert few <= many <= 8 * few

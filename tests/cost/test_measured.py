@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.errors import Exit, UserError
-from gangplan.model.measured import read_measured
+from gangplan.model.measured import read_measurements
 from tests import workspaces
 from tests.cost.test_budgets import PRICES
 from tests.workspaces import Outcome, gangplan, render, write
@@ -133,4 +133,4 @@ def test_any_bytes_are_refused_with_an_error(tmp_path_factory: pytest.TempPathFa
     path = tmp_path_factory.mktemp("export") / "a.json"
     path.write_bytes(data)
     with pytest.raises(UserError):
-        read_measured(path)
+        read_measurements(path)

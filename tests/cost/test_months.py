@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.model.cron import parse_cron, starts
-from gangplan.model.months import Month, busiest, months_of, starts_in, year_from
-from gangplan.model.starts import zone_of
+from gangplan.model.cron import iterate_starts, parse_cron
+from gangplan.model.months import Month, count_starts, find_busiest_month, list_year_from, parse_months
+from gangplan.model.starts import find_time_zone
 from tests.schedules.test_laws import EXPRESSIONS, ZONES
 
 MONTHS = st.builds(Month, st.integers(2026, 2031), st.integers(1, 12))
@@ -22,8 +22,8 @@ MORE = st.sampled_from((*ZONES, "Pacific/Apia", "America/Havana", "Asia/Tehran",
 @settings(max_examples=150, deadline=None)
 @given(EXPRESSIONS, MORE, MONTHS)
 def test_starts_of_a_month_equal_those_counted_one_by_one(expression: str, zone: str, month: Month) -> None:
-    found = starts(parse_cron(expression), month.begin - 1, zone_of(zone))
-    assert starts_in(expression, zone, month) == sum(
+    found = iterate_starts(parse_cron(expression), month.begin - 1, find_time_zone(zone))
+    assert count_starts(expression, zone, month) == sum(
         1 for _ in takewhile(lambda at: at < month.next.begin, found)
     )
 
@@ -31,19 +31,20 @@ def test_starts_of_a_month_equal_those_counted_one_by_one(expression: str, zone:
 @settings(max_examples=20, deadline=None)
 @given(EXPRESSIONS, MORE, st.integers(2026, 2031))
 def test_months_add_up_to_the_year(expression: str, zone: str, year: int) -> None:
-    months = months_of(str(year))
+    months = parse_months(str(year))
     last = months[-1].next.begin
     found = takewhile(
-        lambda at: at < last, starts(parse_cron(expression), months[0].begin - 1, zone_of(zone))
+        lambda at: at < last,
+        iterate_starts(parse_cron(expression), months[0].begin - 1, find_time_zone(zone)),
     )
-    assert sum(starts_in(expression, zone, one) for one in months) == sum(1 for _ in found)
+    assert sum(count_starts(expression, zone, one) for one in months) == sum(1 for _ in found)
 
 
 @settings(max_examples=40, deadline=None)
 @given(EXPRESSIONS, MORE, MONTHS)
 def test_no_month_has_more_than_the_busiest(expression: str, zone: str, month: Month) -> None:
-    most, when = busiest(expression, zone)
-    assert starts_in(expression, zone, month) <= most == starts_in(expression, zone, when)
+    most, when = find_busiest_month(expression, zone)
+    assert count_starts(expression, zone, month) <= most == count_starts(expression, zone, when)
 
 
 # Expression, zone, month, starts; Berlin's clocks go forward on 2026-03-29 and back on 2026-10-25.
@@ -62,19 +63,19 @@ COUNTED = {
 @pytest.mark.parametrize("name", COUNTED)
 def test_each_month_has_the_listed_number_of_starts(name: str) -> None:
     expression, zone, month, wanted = COUNTED[name]
-    assert starts_in(expression, zone, *months_of(month)) == wanted
+    assert count_starts(expression, zone, *parse_months(month)) == wanted
 
 
 def test_the_busiest_month_is_the_first_with_the_most_starts() -> None:
-    assert busiest("0 2 * * *", "Etc/UTC") == (31, Month(2026, 1))
-    assert busiest("0 22 * * SUN", "Etc/UTC") == (5, Month(2026, 3))
-    assert busiest("0 0 31 2 *", "Etc/UTC")[0] == 0
+    assert find_busiest_month("0 2 * * *", "Etc/UTC") == (31, Month(2026, 1))
+    assert find_busiest_month("0 22 * * SUN", "Etc/UTC") == (5, Month(2026, 3))
+    assert find_busiest_month("0 0 31 2 *", "Etc/UTC")[0] == 0
 
 
 def test_months_and_years_are_read_and_other_texts_refused() -> None:
-    assert [str(one) for one in months_of("2026-12")] == ["2026-12"]
-    assert len(months_of("2026")) == 12
-    assert [str(one) for one in year_from(date(2026, 11, 23))][::11] == ["2026-11", "2027-10"]
+    assert [str(one) for one in parse_months("2026-12")] == ["2026-12"]
+    assert len(parse_months("2026")) == 12
+    assert [str(one) for one in list_year_from(date(2026, 11, 23))][::11] == ["2026-11", "2027-10"]
     for text in (
         "",
         "2026-13",
@@ -88,4 +89,4 @@ def test_months_and_years_are_read_and_other_texts_refused() -> None:
         "2026-12\n",
     ):
         with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
-            months_of(text)
+            parse_months(text)

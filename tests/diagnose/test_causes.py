@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.diagnose.causes import causes
+from gangplan.diagnose.causes import list_causes
 from gangplan.diagnose.read import read_evidence
-from gangplan.diagnose.verdict import Verdict, verdicts
-from gangplan.rulebook import shipped
+from gangplan.diagnose.verdict import RunDiagnosis, diagnose_runs
+from gangplan.rulebook import load_shipped_rules
 from tests.workspaces import REPOSITORY
 
 CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text())
@@ -64,9 +64,9 @@ def saved(folder: Path, case: dict[str, Any]) -> Path:
     return folder
 
 
-def judged(folder: Path) -> tuple[Verdict, ...]:
+def judged(folder: Path) -> tuple[RunDiagnosis, ...]:
     """Return the verdicts on a folder."""
-    return verdicts(read_evidence([str(folder)], lambda: io.BytesIO(b"")))
+    return diagnose_runs(read_evidence([str(folder)], lambda: io.BytesIO(b"")))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[one["name"] for one in CASES])
@@ -87,15 +87,15 @@ def test_the_cause_comes_first(case: dict[str, Any], tmp_path: Path) -> None:
 
 def test_every_cause_has_a_sample() -> None:
     told = {one["cause"] for one in CASES} | {name for one in CASES for name in one.get("follows", ())}
-    assert set(causes()) == told - {None}
+    assert set(list_causes()) == told - {None}
 
 
 def test_rules_named_by_causes_exist() -> None:
-    named = {rule for cause in causes().values() for rule in cause.rules}
-    assert named <= set(shipped()), named - set(shipped())
-    assert not set(causes()) & set(shipped()), "explain has one page for a name"
+    named = {rule for cause in list_causes().values() for rule in cause.rules}
+    assert named <= set(load_shipped_rules()), named - set(load_shipped_rules())
+    assert not set(list_causes()) & set(load_shipped_rules()), "explain has one page for a name"
 
 
 def test_the_page_states_the_number_of_causes() -> None:
     page = (REPOSITORY / "docs/diagnose.md").read_text()
-    assert f"Each of [{len(causes())} causes](causes.md)" in page
+    assert f"Each of [{len(list_causes())} causes](causes.md)" in page

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.diagnose import scan as scanning
-from gangplan.diagnose.evidence import Evidence, Log, Thing, Who, who_of_pod
+from gangplan.diagnose.evidence import Evidence, Log, RunPart, SavedObject, parse_pod_name
 from gangplan.diagnose.read import all_signs, read_evidence
-from gangplan.diagnose.scan import fronted, scan
-from gangplan.diagnose.verdict import verdicts
+from gangplan.diagnose.scan import fronted, scan_log
+from gangplan.diagnose.verdict import diagnose_runs
 from gangplan.errors import Exit
 from tests.diagnose.test_causes import RUN
 from tests.gitops.recorded import recorded
@@ -38,7 +38,7 @@ def read(*names: object, stdin: bytes = b"") -> tuple[int, int]:
 
 def log_of(data: bytes) -> Log:
     """Return the log of some bytes."""
-    found = scan("a.log", io.BytesIO(data).read, all_signs())
+    found = scan_log("a.log", io.BytesIO(data).read, all_signs())
     assert found is not None
     return found
 
@@ -112,21 +112,25 @@ def test_binary_files_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "text", "who"),
     [
-        ("plain", "plain", Who()),
-        (f"[pod/{RUN}-node-0-3-abcde/node] text", "text", Who(RUN, "node", 3)),
-        (f"[pod/{RUN}-launcher-0-0-abcde/node] [1,5]<stderr>: text", "text", Who(RUN, "launcher", None, 5)),
-        ("worker 12 | text", "text", Who("", "node", 12)),
-        ("launcher  | text", "text", Who("", "launcher")),
-        ("[1,3]<stdout>:text", "text", Who(rank=3)),
-        ("[prterun-launcher-36@1,3]<stderr>: text", "text", Who(rank=3)),
-        ("[rank7]: text", "text", Who(rank=7)),
-        ("[rank7]:[E1 02:03] text", "[E1 02:03] text", Who(rank=7)),
-        ("[4] text", "text", Who(rank=4)),
-        ("\x1b[31mred\x1b[0m", "red", Who()),
-        ("[2026-01-01 10:00] text", "[2026-01-01 10:00] text", Who()),
+        ("plain", "plain", RunPart()),
+        (f"[pod/{RUN}-node-0-3-abcde/node] text", "text", RunPart(RUN, "node", 3)),
+        (
+            f"[pod/{RUN}-launcher-0-0-abcde/node] [1,5]<stderr>: text",
+            "text",
+            RunPart(RUN, "launcher", None, 5),
+        ),
+        ("worker 12 | text", "text", RunPart("", "node", 12)),
+        ("launcher  | text", "text", RunPart("", "launcher")),
+        ("[1,3]<stdout>:text", "text", RunPart(rank=3)),
+        ("[prterun-launcher-36@1,3]<stderr>: text", "text", RunPart(rank=3)),
+        ("[rank7]: text", "text", RunPart(rank=7)),
+        ("[rank7]:[E1 02:03] text", "[E1 02:03] text", RunPart(rank=7)),
+        ("[4] text", "text", RunPart(rank=4)),
+        ("\x1b[31mred\x1b[0m", "red", RunPart()),
+        ("[2026-01-01 10:00] text", "[2026-01-01 10:00] text", RunPart()),
     ],
 )
-def test_prefixes_of_lines_name_pods_and_ranks(line: str, text: str, who: Who) -> None:
+def test_prefixes_of_lines_name_pods_and_ranks(line: str, text: str, who: RunPart) -> None:
     assert fronted(line) == (text, "", who)
     assert fronted(f"2026-01-01T10:00:00.123Z {line}") == (text, "2026-01-01T10:00:00.123Z", who)
 
@@ -134,16 +138,16 @@ def test_prefixes_of_lines_name_pods_and_ranks(line: str, text: str, who: Who) -
 @pytest.mark.parametrize(
     ("name", "who"),
     [
-        ("a-b-1a2b3c4d-node-0-3-abcde", Who("a-b-1a2b3c4d", "node", 3)),
-        ("a-b-1a2b3c4d-node-0-12.a-b-1a2b3c4d.nlp.svc", Who("a-b-1a2b3c4d", "node", 12)),
-        ("a-1a2b3c4d-launcher-0-0-zz9zz", Who("a-1a2b3c4d", "launcher")),
-        ("a-1a2b3c4d-ps-0-1-zz9zz", Who("a-1a2b3c4d", "ps", 1)),
-        ("gpu-node-7", Who()),
-        ("10.0.0.1", Who()),
+        ("a-b-1a2b3c4d-node-0-3-abcde", RunPart("a-b-1a2b3c4d", "node", 3)),
+        ("a-b-1a2b3c4d-node-0-12.a-b-1a2b3c4d.nlp.svc", RunPart("a-b-1a2b3c4d", "node", 12)),
+        ("a-1a2b3c4d-launcher-0-0-zz9zz", RunPart("a-1a2b3c4d", "launcher")),
+        ("a-1a2b3c4d-ps-0-1-zz9zz", RunPart("a-1a2b3c4d", "ps", 1)),
+        ("gpu-node-7", RunPart()),
+        ("10.0.0.1", RunPart()),
     ],
 )
-def test_names_of_pods_are_parsed(name: str, who: Who) -> None:
-    assert who_of_pod(name) == who
+def test_names_of_pods_are_parsed(name: str, who: RunPart) -> None:
+    assert parse_pod_name(name) == who
 
 
 def test_names_of_files_name_workers_and_ranks(tmp_path: Path) -> None:
@@ -189,7 +193,7 @@ def test_the_size_of_pieces_makes_no_difference(lines: list[str], piece: int) ->
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=3000))
 def test_any_bytes_can_be_read(data: bytes) -> None:
-    log = scan("a", io.BytesIO(data).read, all_signs())
+    log = scan_log("a", io.BytesIO(data).read, all_signs())
     assert log is None or log.lines >= 0
 
 
@@ -209,7 +213,7 @@ LAB = {
 
 @pytest.mark.parametrize(("name", "body"), [(name, body) for name, _, body in recorded()])
 def test_statuses_of_the_lab_have_their_causes(name: str, body: dict[str, Any]) -> None:
-    found = verdicts(Evidence((Thing(body, name),), ()))
+    found = diagnose_runs(Evidence((SavedObject(body, name),), ()))
     causes = [one.cause.id for verdict in found for one in verdict.found]
     assert causes[:1] == [cause for case, cause in LAB.items() if name.endswith(case)][:1]
 

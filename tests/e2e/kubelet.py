@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.oci.names import OCI_MANIFEST, digest_of
+from gangplan.oci.names import OCI_MANIFEST, compute_blob_digest
 from tests.images import made
 from tests.images.registry import Store
 from tests.lab import build, programs
@@ -99,7 +99,7 @@ def image(store: Store, architecture: str = "amd64") -> dict[str, object]:
         "architecture": architecture,
         "os": "linux",
         "config": {"Cmd": ["/bin/sleep", "1000000"], "Env": ["PATH=/bin"]},
-        "rootfs": {"type": "layers", "diff_ids": [digest_of(data)]},
+        "rootfs": {"type": "layers", "diff_ids": [compute_blob_digest(data)]},
     }
     described = store.blob(json.dumps(body).encode()) | {"mediaType": made.CONFIG}
     return {"schemaVersion": 2, "mediaType": OCI_MANIFEST, "config": described, "layers": [layer]}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.render import render
+from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.namespaces import namespace_of
@@ -86,7 +86,7 @@ class Shop(ABC):
                 (self.root / name).unlink()
             else:
                 (self.root / name).write_text(text, encoding="utf-8")
-        result = render(Request(self.root, (self.cluster,)))
+        result = render_tree(Request(self.root, (self.cluster,)))
         assert not result.has_errors, result.findings
         return self.commit({}, "change specs")
 

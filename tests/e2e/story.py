@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
@@ -77,7 +77,7 @@ def tell(lab: Lab, name: str) -> Chapter:
     findings = workspace.findings
     assert not findings
     cluster = workspace.clusters[name].spec
-    result = preview(Request(ROOT, (name,)))
+    result = preview_render(Request(ROOT, (name,)))
     assert not result.has_errors, result.findings
     standing = [body for path in world.before_runs(result.texts) for body in load_objects(result.texts[path])]
     chapter = Chapter(

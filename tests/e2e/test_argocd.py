@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.argocd import ArgoCluster, ArgoOptions, argocd_objects
-from gangplan.gitops.settings import settings_of
+from gangplan.gitops.argocd import ArgoCluster, ArgoOptions, build_argocd_objects
+from gangplan.gitops.settings import build_argocd_settings
 from gangplan.gitops.source import RepositorySource
-from gangplan.model.support import TRAINER
+from gangplan.model.support import TRAINER_LINES
 from gangplan.model.version import parse_version
-from gangplan.pipeline.render import render
+from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
 from tests.e2e import shop as shops
 from tests.e2e.shop import PARTS, Isolated, foreign, spec_here, started
@@ -110,21 +110,23 @@ def opened(lab: Lab, repository: GitRepository, cluster: str, *, has_plugin: boo
     With the plugin, its server runs next to the repo server, with the gangplan and kustomize of these tests.
     """
     shops.furnished(lab, repository.folder, cluster)
-    files = settings_of(NAMESPACE, ArgoOptions(), "registry.example.com/gangplan" if has_plugin else "")
+    files = build_argocd_settings(
+        NAMESPACE, ArgoOptions(), "registry.example.com/gangplan" if has_plugin else ""
+    )
     (checks,) = files["argocd-cm.yaml"]
     plugin = files["plugin.yaml"][0]["data"]["plugin.yaml"] if has_plugin else ""
     tools = (Path(sys.executable).parent, build.executable(programs.KUSTOMIZE).parent)
     argocd = ArgoCD(lab, cluster=cluster, settings=checks["data"], plugin=plugin, tools=tools)
     shop = Shop(lab, repository, cluster, argocd)
-    assert not render(Request(shop.root, (cluster,))).has_errors
+    assert not render_tree(Request(shop.root, (cluster,))).has_errors
     revision = repository.commit(message="first")
     spec = shop.spec
     lab.client.apply_all(
-        argocd_objects(
+        build_argocd_objects(
             ArgoCluster(
                 cluster,
                 shop.namespaces,
-                TRAINER[parse_version(spec.versions.trainer).line].override_field,
+                TRAINER_LINES[parse_version(spec.versions.trainer).line].override_field,
                 (spec.monitoring.namespace,) if spec.monitoring else (),
             ),
             RepositorySource(repository.url, "main", NAMESPACE),

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from gangplan.emit import is_run_file
-from gangplan.objects import BINDING, POLICY
-from gangplan.pipeline.render import preview
+from gangplan.objects import BINDING_KIND, POLICY_KIND
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.policy.export import exported
+from gangplan.policy.export import export_objects
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests import workspaces
@@ -86,17 +86,17 @@ def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]
             "images/catalog.yaml": workspaces.CATALOG,
         },
     )
-    result = preview(Request(root, ("lab",), engine="serial"))
+    result = preview_render(Request(root, ("lab",), engine="serial"))
     assert not result.has_errors, result.findings
     standing = [body for path in before_runs(result.texts) for body in load_objects(result.texts[path])]
     [text] = [text for path, text in result.texts.items() if is_run_file(path)]
     run = {body["kind"]: body for body in load_objects(text) if body["kind"] != "NetworkPolicy"}
     lab.client.apply_all(standing)
     server = Server(lab.client)
-    server.install(exported(load_workspace(root), "lab"))
+    server.install(export_objects(load_workspace(root), "lab"))
     yield Scene(lab, run, pod_of(run["TrainingRuntime"]))
     for body in server.installed:
-        if body["kind"] in (POLICY, BINDING):
+        if body["kind"] in (POLICY_KIND, BINDING_KIND):
             lab.client.delete(body["kind"], body["metadata"]["name"])
     for namespace in (HOME, VICTIM):
         lab.client.delete("Namespace", namespace)

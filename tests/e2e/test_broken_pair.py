@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gangplan.model.version import parse_version
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.resolve.compat import check_versions
 from gangplan.resolve.platform import resolve_platform
@@ -34,7 +34,7 @@ def test_the_pair_is_refused_and_would_never_start(lab: Lab) -> None:
         resolve_platform(cluster), trainer=parse_version(profile.trainer), kueue=parse_version(profile.kueue)
     )
     assert "version-pair" in {finding.rule for finding in check_versions(cluster, platform)}
-    result = preview(Request(story.ROOT, (CLUSTER,)))
+    result = preview_render(Request(story.ROOT, (CLUSTER,)))
     lab.add_nodes(world.nodes(cluster.spec))
     lab.client.apply_all(world.monitoring(cluster.spec))
     for path in world.before_runs(result.texts):

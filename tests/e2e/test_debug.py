@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests import workspaces
@@ -37,7 +37,7 @@ def start(site: Site, image: str, lines: str = "") -> Played:
     until = f'timeout: 1h\ndebug: {{until: "{LATER}"}}\n'
     spec = SPEC.replace("openmpi", IMAGES[image]) + until + lines
     workspaces.write(site.root, {f"specs/nlp/{job}.yaml": spec})
-    result = preview(Request(site.root))
+    result = preview_render(Request(site.root))
     assert not result.has_errors, result.findings
     run = next(run for run in result.runs if run.name.startswith(f"{job}-"))
     namespace = run.unit.job.namespace

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
@@ -46,7 +46,7 @@ class Site:
         job = f"{image}-{next(NUMBERS)}"
         spec = SPEC.replace("openmpi", IMAGES[image]) + f"timeout: 1h\nretries: {retries}\n"
         workspaces.write(self.root, {f"specs/nlp/{job}.yaml": spec})
-        result = preview(Request(self.root))
+        result = preview_render(Request(self.root))
         assert not result.has_errors, result.findings
         run = next(run for run in result.runs if run.name.startswith(f"{job}-"))
         namespace = run.unit.job.namespace
@@ -60,7 +60,7 @@ class Site:
     def drift(self, image: str) -> dict[str, list[str]]:
         """Return how the server's objects differ from the rendered ones after a run has started, by kind."""
         run = self.start(image, retries=1)
-        texts = preview(Request(self.root)).texts
+        texts = preview_render(Request(self.root)).texts
         bodies = load_objects(
             next(text for path, text in texts.items() if path.endswith(f"/{run.name}.yaml"))
         )
@@ -147,7 +147,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with Lab(profile) as running:
         workspace = load_workspace(root)
         running.add_nodes(world.nodes(workspace.clusters["lab"].spec))
-        texts = preview(Request(root)).texts
+        texts = preview_render(Request(root)).texts
         for path in world.before_runs(texts):
             for body in load_objects(texts[path]):
                 running.client.apply_patiently(body, timeout=60)

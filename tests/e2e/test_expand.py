@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gangplan.validate.expand import expand_train_job
-from gangplan.validate.jobset import entries_of
-from gangplan.validate.kueue.podsets import sets_of
+from gangplan.validate.jobset import list_replicated_jobs
+from gangplan.validate.kueue.podsets import convert_to_pod_sets
 from tests.lab import fixtures, samples
 from tests.lab.client import Object, poll
 from tests.lab.lab import Lab
@@ -55,7 +55,7 @@ def test_expanded_pods_equal_those_of_trainer_and_kueue() -> None:
                     entry["template"]["spec"].get("parallelism", 1),
                     entry["template"]["spec"]["template"],
                 )
-                for entry in entries_of(job_set)
+                for entry in list_replicated_jobs(job_set)
             }
             for one in pods:
                 replicas, each, template = real[one.name]
@@ -64,7 +64,7 @@ def test_expanded_pods_equal_those_of_trainer_and_kueue() -> None:
                 if any(_is_different(_part(one.template, part), _part(template, part)) for part in SHOWN):
                     wrong.append(f"{name}, {one.name}: another template")
             counted = {one["name"]: one.get("count", 1) for one in workload["spec"]["podSets"]}
-            told = {one.name: one.count for one in sets_of(pods)}
+            told = {one.name: one.count for one in convert_to_pod_sets(pods)}
             if counted != told:
                 wrong.append(f"{name}: Kueue counts {counted}, not {told}")
     assert wrong == []

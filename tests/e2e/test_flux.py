@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.flux import flux_objects, kustomizations_of
+from gangplan.gitops.flux import build_flux_objects, kustomizations_of
 from gangplan.gitops.source import RepositorySource
-from gangplan.pipeline.render import render
+from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
 from tests.e2e import shop as shops
 from tests.e2e.shop import PARTS, Delivered, foreign, spec_here
@@ -75,10 +75,10 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     with Lab(shops.fixtures.chosen()) as lab, repository.served(lab.site.ports.take()) as url:
         shops.furnished(lab, root, cluster)
         shop = Shop(lab, repository, cluster, Flux(lab))
-        assert not render(Request(root, (cluster,))).has_errors
+        assert not render_tree(Request(root, (cluster,))).has_errors
         revision = repository.commit(message="first")
         source = RepositorySource(url, "main", NAMESPACE)
-        for body in flux_objects(cluster, source, PARTS):
+        for body in build_flux_objects(cluster, source, PARTS):
             lab.client.apply(body)
         shop.synced(revision)
         shop.complete()

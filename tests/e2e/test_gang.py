@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
@@ -80,7 +80,7 @@ def workspace(root: Path, gang: str, lab: Lab) -> Path:
 
 def rendered(root: Path) -> tuple[PlannedRun, list[dict[str, Any]]]:
     """Return the only run of a workspace, and all objects in the order in which to apply them."""
-    result = preview(Request(root))
+    result = preview_render(Request(root))
     assert not result.has_errors, result.findings
     (run,) = result.runs
     paths = sorted(result.texts, key=lambda path: ["platform", "tenants", "runs"].index(path.split("/")[1]))

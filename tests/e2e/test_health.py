@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.health import KINDS, state_of
-from gangplan.gitops.record import QUEUE, record_of
-from gangplan.pipeline.render import preview
+from gangplan.gitops.health import HEALTH_KINDS, find_health_state
+from gangplan.gitops.record import KUEUE_QUEUE_LABEL, build_run_record
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
@@ -31,7 +31,7 @@ from tests.lab.stages import Plot, Story
 
 pytestmark = pytest.mark.e2e
 Object = dict[str, Any]
-TABLE = {kind.name: kind for kind in KINDS}
+TABLE = {kind.name: kind for kind in HEALTH_KINDS}
 # One node, so that a second run waits.
 POOL = "  cpu: {count: 1, cpu: 60, memory: 240Gi}"
 SPEC = (
@@ -51,7 +51,7 @@ class Site:
     def bodies(self, job: str, more: str = "") -> list[Object]:
         """Return the objects of the only run of a new spec."""
         workspaces.write(self.root, {f"specs/nlp/{job}.yaml": f"{SPEC}timeout: 1h\nretries: 0\n{more}"})
-        result = preview(Request(self.root, specs=(f"specs/nlp/{job}.yaml",)))
+        result = preview_render(Request(self.root, specs=(f"specs/nlp/{job}.yaml",)))
         assert not result.has_errors, result.findings
         (run,) = result.runs
         return load_objects(result.texts[run.path])
@@ -79,7 +79,7 @@ class Site:
 
         def look() -> Object | None:
             found = self.lab.client.find(kind, name, namespace)
-            return found if found and state_of(TABLE[kind], found).word == word else None
+            return found if found and find_health_state(TABLE[kind], found).word == word else None
 
         def story() -> str:
             found = self.lab.client.find(kind, name, namespace) or {}
@@ -121,7 +121,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         lab.add_nodes(world.nodes(load_workspace(root).clusters["lab"].spec))
         found = Site(lab, root)
         found.bodies("first")
-        texts = preview(Request(root)).texts
+        texts = preview_render(Request(root)).texts
         for path in world.before_runs(texts):
             for body in load_objects(texts[path]):
                 lab.client.apply_patiently(body, timeout=60)
@@ -185,7 +185,7 @@ def test_statuses_of_a_preempted_run(site: Site) -> None:
 def test_status_of_the_record_of_a_stopped_run(site: Site) -> None:
     _clear(site)
     bodies = site.bodies("over")
-    for body in record_of(bodies):
+    for body in build_run_record(bodies):
         site.lab.client.apply_patiently(body, timeout=60)
     (name,) = (body["metadata"]["name"] for body in bodies if body["kind"] == "TrainJob")
     poll(lambda: condition(site.lab.client.get("TrainJob", name, "nlp"), "Suspended"), PATIENCE, lambda: name)
@@ -203,7 +203,7 @@ def test_statuses_of_suspended_and_deactivated_runs(site: Site) -> None:
     _clear(site)
     for body in site.bodies("alone"):
         if body["kind"] == "TrainJob":
-            del body["metadata"]["labels"][QUEUE]
+            del body["metadata"]["labels"][KUEUE_QUEUE_LABEL]
             body["spec"]["suspend"] = True
         site.lab.client.apply_patiently(body, timeout=60)
         name = body["metadata"]["name"]

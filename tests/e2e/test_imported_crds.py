@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gangplan.model.crds import CrdFiles
-from gangplan.validate.apiserver.crdrules.registry import imported, stored
-from gangplan.validate.apiserver.defaulting.apply import with_defaults
-from gangplan.validate.apiserver.schema import SchemaVersions, problems
+from gangplan.validate.apiserver.crdrules.registry import read_imported_crds, reduce_crd
+from gangplan.validate.apiserver.defaulting.apply import fill_defaults
+from gangplan.validate.apiserver.schema import SchemaVersions, check_object_schema
 from tests.lab import fixtures
 from tests.lab.client import ApiError
 from tests.lab.lab import Lab
@@ -56,12 +56,14 @@ def test_objects_and_defaults_of_an_imported_crd_equal_the_servers(lab: Lab) -> 
     try:
         lab.client.discover()
         resource = lab.client.resource("example.com/v1/Widget")
-        versions = SchemaVersions(minor, crds=imported(CrdFiles((json.dumps(stored(definition)),))))
+        versions = SchemaVersions(
+            minor, crds=read_imported_crds(CrdFiles((json.dumps(reduce_crd(definition)),)))
+        )
         wrong = []
         for body in _bodies():
             body["metadata"]["namespace"] = "default"
             query = {"dryRun": "All", "fieldValidation": "Strict"}
-            ours = [one.message for one in problems(body, versions)]
+            ours = [one.message for one in check_object_schema(body, versions)]
             try:
                 answer = lab.client.request("POST", resource.path("default"), body, query=query)
             except ApiError as refused:
@@ -70,9 +72,9 @@ def test_objects_and_defaults_of_an_imported_crd_equal_the_servers(lab: Lab) -> 
                 continue
             if ours:
                 wrong.append(f"only we refuse {body['spec']}: {ours}")
-            elif with_defaults(body, versions)["spec"] != answer.object["spec"]:
+            elif fill_defaults(body, versions)["spec"] != answer.object["spec"]:
                 wrong.append(
-                    f"{with_defaults(body, versions)['spec']} is {answer.object['spec']} on the server"
+                    f"{fill_defaults(body, versions)['spec']} is {answer.object['spec']} on the server"
                 )
         assert not wrong, "\n".join(wrong)
     finally:

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from gangplan.imports.batch import Imported, judge, read_batch
-from gangplan.imports.draft import Home
+from gangplan.imports.batch import ImportedSource, judge_batch, read_batch
+from gangplan.imports.draft import ImportTarget
 from gangplan.imports.images import split_reference
-from gangplan.imports.kinds import KINDS
+from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.imports.pods import is_own_start
 from gangplan.imports.shapes import program_text
-from gangplan.imports.write import write_all
+from gangplan.imports.write import write_imported_files
 from gangplan.objects import dump_all
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
@@ -119,18 +119,20 @@ def claims_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def imported(root: Path) -> list[Imported]:
+def imported(root: Path) -> list[ImportedSource]:
     """Import all cases into a workspace."""
     write(root, STOCK)
     (root / "specs/nlp/filings.yaml").unlink()
-    done: list[Imported] = []
+    done: list[ImportedSource] = []
     for kind, texts in CASES.items():
         folder = root.parent / kind
         write(folder, {f"{number}.yaml": text for number, text in enumerate(texts)})
-        batch = read_batch(KINDS[kind], [folder], Home(load_workspace(root), "nlp"), {})
-        judge(batch, root)
+        batch = read_batch(SOURCE_KINDS[kind], [folder], ImportTarget(load_workspace(root), "nlp"), {})
+        judge_batch(batch, root)
         assert not [one for one in batch.everything if one.is_error]
-        write_all(root, {one.draft.file: one.text for one in batch.imported}, batch.before, batch.after)
+        write_imported_files(
+            root, {one.draft.file: one.text for one in batch.imported}, batch.before, batch.after
+        )
         done += batch.imported
     return done
 
@@ -143,7 +145,7 @@ def test_pods_of_imported_runs_equal_those_of_their_sources(tmp_path: Path) -> N
     runs = imported(tmp_path / "workspace")
     workspace = load_workspace(tmp_path / "workspace")
     spec = workspace.clusters["lab"].spec
-    result = preview(Request(tmp_path / "workspace", engine="serial"))
+    result = preview_render(Request(tmp_path / "workspace", engine="serial"))
     texts = result.texts
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(spec))

@@ -16,11 +16,11 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
-from gangplan.live.access import RefusedError, connect
-from gangplan.live.contexts import Wanted
-from gangplan.live.refusals import refusals
-from gangplan.live.served import Catalog
-from gangplan.pipeline.render import preview
+from gangplan.live.access import ApiRefusedError, connect_to_cluster
+from gangplan.live.contexts import ContextChoice
+from gangplan.live.refusals import parse_refusals
+from gangplan.live.served import KindCatalog
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         lab.add_nodes(world.nodes(load_workspace(root).clusters["lab"].spec))
         found = Site(lab, root)
         found.bodies("first")
-        texts = preview(Request(root)).texts
+        texts = preview_render(Request(root)).texts
         for path in world.before_runs(texts):
             for body in load_objects(texts[path]):
                 lab.client.apply_patiently(body, timeout=60)
@@ -682,8 +682,8 @@ def test_refusals_are_attributed_to_their_source(fresh: Site, request: pytest.Fi
         _body(admission, "ValidatingWebhookConfiguration", "gone", {"webhooks": [hook]}, None),
         _body("v1", "ResourceQuota", "few", {"spec": {"hard": {"count/serviceaccounts": "0"}}}),
     )
-    access = connect(Wanted("lab", kubeconfig=str(fresh.lab.kubeconfig)))
-    catalog = Catalog(access)
+    access = connect_to_cluster(ContextChoice("lab", kubeconfig=str(fresh.lab.kubeconfig)))
+    catalog = KindCatalog(access)
     seen: list[Object] = []
     for case, (body, by, name) in _questions(fresh).items():
         served = catalog.find(body)
@@ -691,14 +691,14 @@ def test_refusals_are_attributed_to_their_source(fresh: Site, request: pytest.Fi
         path, errors = served.path(body), []
 
         def refused(
-            path: str = path, body: Object = body, errors: list[RefusedError] = errors, by: str = by
+            path: str = path, body: Object = body, errors: list[ApiRefusedError] = errors, by: str = by
         ) -> bool:
             errors.clear()
             try:
                 access.ask(path, body)
-            except RefusedError as error:
+            except ApiRefusedError as error:
                 errors.append(error)
-            return bool(errors) and refusals(errors[0])[0].by.name == by
+            return bool(errors) and parse_refusals(errors[0])[0].by.name == by
 
         poll(
             refused,
@@ -706,7 +706,7 @@ def test_refusals_are_attributed_to_their_source(fresh: Site, request: pytest.Fi
             lambda case=case, errors=errors: f"{case}: {[one.words for one in errors]}",
             every=0.5,
         )  # type: ignore[misc]
-        found = refusals(errors[0])
+        found = parse_refusals(errors[0])
         assert found[0].name == name, case
         answer = {"reason": errors[0].reason, "message": errors[0].words, "details": dict(errors[0].details)}
         means = [[one.by.name, one.name, list(one.path)] for one in found]

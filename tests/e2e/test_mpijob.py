@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.health import MPIJOB, state_of
-from gangplan.gitops.record import record_of
-from gangplan.pipeline.render import preview
+from gangplan.gitops.health import MPIJOB_HEALTH, find_health_state
+from gangplan.gitops.record import build_run_record
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
-from gangplan.validate.consistency import problems
+from gangplan.validate.consistency import check_consistency
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
@@ -95,7 +95,7 @@ def site() -> Iterator[Site]:
     if not profile.mpi_operator:
         pytest.skip(f"profile {profile.name} has no MPI operator")
     cluster = load_workspace(EXAMPLE).clusters["hpc"].spec
-    result = preview(Request(EXAMPLE, engine="serial"))
+    result = preview_render(Request(EXAMPLE, engine="serial"))
     assert not result.has_errors, result.findings
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(cluster))
@@ -123,7 +123,7 @@ def test_a_run_is_admitted_and_completes(job: str, site: Site) -> None:
     roles = [one["metadata"]["labels"][ROLE] for one in pods]
     assert (roles.count("worker"), roles.count("launcher")) == (layout.node_pods, 1)
     body = site.until(run, "Running")
-    assert state_of(MPIJOB, body).word == "running"
+    assert find_health_state(MPIJOB_HEALTH, body).word == "running"
     assert drift(bodies[-1], body) == []
     # An engine that applies the file again stops nothing.
     answer = site.lab.client.apply(bodies[-1])
@@ -148,7 +148,7 @@ def test_a_run_is_admitted_and_completes(job: str, site: Site) -> None:
         }
     site.lab.forget(HOLD)
     ended = site.until(run, "Succeeded")
-    assert state_of(MPIJOB, ended).word == "complete"
+    assert find_health_state(MPIJOB_HEALTH, ended).word == "complete"
     poll(
         lambda: not site.lab.client.list("Pod", HOME, labels=f"{NAME}={run.name},{ROLE}=worker"),
         PATIENCE,
@@ -188,7 +188,7 @@ def test_pods_of_mpijobs_equal_those_of_trainjobs(job: str, site: Site, tmp_path
     }
     cluster = "overlays/hpc/cluster.yaml"
     files[cluster] = files[cluster].replace("mpiOperator", 'trainer: "2.3.0", mpiOperator')
-    result = preview(Request(write(tmp_path, files), engine="serial"))
+    result = preview_render(Request(write(tmp_path, files), engine="serial"))
     twin = next(one for one in result.runs if one.unit.job.name == job)
     for body in load_objects(result.texts[twin.path]):
         site.lab.client.apply_patiently(body, timeout=60)
@@ -250,11 +250,11 @@ def test_a_stopped_run_loses_its_pods_and_quota(site: Site) -> None:
     run, bodies = site.start("wave")
     site.ready(run)
     client = site.lab.client
-    record = next(body for body in record_of(bodies) if body["kind"] == "MPIJob")
+    record = next(body for body in build_run_record(bodies) if body["kind"] == "MPIJob")
     site.end(run)
     client.apply_patiently(record)
     body = site.until(run, "Suspended")
-    assert state_of(MPIJOB, body).word == "stopped"
+    assert find_health_state(MPIJOB_HEALTH, body).word == "stopped"
     poll(lambda: not client.list("Pod", HOME, labels=f"{NAME}={run.name}"), PATIENCE, lambda: "pods stay")
     assert condition(site.workload(run), "Admitted") != "True"
     site.end(run)
@@ -265,7 +265,7 @@ def test_kueue_refuses_the_queue_of_a_record_for_an_unsuspended_run(site: Site) 
     site.lab.tell(HOLD)
     run, bodies = site.start("wave")
     site.ready(run)
-    record = copy.deepcopy(next(body for body in record_of(bodies) if body["kind"] == "MPIJob"))
+    record = copy.deepcopy(next(body for body in build_run_record(bodies) if body["kind"] == "MPIJob"))
     del record["spec"]["runPolicy"]["suspend"]
     with pytest.raises(Exception, match="immutable"):
         site.lab.client.apply(record, dry_run=True)
@@ -281,7 +281,7 @@ def test_a_launcher_that_fails_is_retried_until_the_run_fails(site: Site) -> Non
     site.lab.tell(fails, instead_of=[HOLD])
     body = site.until(run, "Failed")
     site.lab.forget(fails)
-    assert state_of(MPIJOB, body).word == "failed"
+    assert find_health_state(MPIJOB_HEALTH, body).word == "failed"
     tries = site.lab.client.list("Pod", HOME, labels=f"{NAME}={run.name},{ROLE}=launcher")
     assert len(tries) == 3
     site.end(run)
@@ -323,7 +323,7 @@ def test_the_operator_refuses_what_gangplan_says_it_refuses(change: str, site: S
         at = at[step]
     if path:
         at[path[-1]] = value
-    told = [one.rule for one in problems(body, [body], versions_of(run.unit.job.platform))]
+    told = [one.rule for one in check_consistency(body, [body], versions_of(run.unit.job.platform))]
     site.lab.client.apply(body)
     name = body["metadata"]["name"]
 
@@ -394,7 +394,7 @@ def test_policies_of_packs_admit_good_mpijobs_and_refuse_breaches(site: Site, tm
         if ".gangplan" not in path.parts
     }
     files["overlays/hpc/cluster.yaml"] += PACKS
-    result = preview(Request(write(tmp_path, files), engine="serial"))
+    result = preview_render(Request(write(tmp_path, files), engine="serial"))
     assert not result.has_errors, result.findings
     client = site.lab.client
     policies = load_objects(result.texts["hpc/platform/policies.yaml"])

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gangplan.model.backend import TRAINJOB
-from gangplan.validate.network.labels import Labels, one_of
-from gangplan.validate.network.pods import INDEX, RolePods, roles_of
+from gangplan.validate.network.labels import PartialLabels, build_label_values
+from gangplan.validate.network.pods import INDEX, RolePods, build_role_pods
 from gangplan.validate.network.policy import PodGroup
-from gangplan.validate.network.relation import home_of
+from gangplan.validate.network.relation import build_namespace_labels
 from tests.e2e.story import ROLE, Chapter, Object, Seen
 from tests.network.brute import Pod, allowed
 
@@ -22,14 +22,14 @@ def roles(seen: Seen) -> list[RolePods]:
     """Return the roles of a run, with its pods one by one."""
     of = {body["kind"]: body for body in seen.bodies}
     indexes = frozenset(map(str, range(seen.run.unit.layout.pods)))
-    home = home_of(seen.run.unit.job.namespace, {})
-    return roles_of(TRAINJOB, of["TrainJob"], of["TrainingRuntime"], home, {INDEX: indexes})
+    home = build_namespace_labels(seen.run.unit.job.namespace, {})
+    return build_role_pods(TRAINJOB, of["TrainJob"], of["TrainingRuntime"], home, {INDEX: indexes})
 
 
-def fits(labels: Labels, real: dict[str, str]) -> bool:
+def fits(labels: PartialLabels, real: dict[str, str]) -> bool:
     """Return whether these may be the labels of a pod: each of its own is predicted, and no required one is
     missing."""
-    foreseen = all(labels.of(key) & one_of(value) for key, value in real.items())
+    foreseen = all(labels.of(key) & build_label_values(value) for key, value in real.items())
     return foreseen and all(values.may_lack or key in real for key, values in labels.known.items())
 
 
@@ -49,7 +49,7 @@ def _near(parts: list[PodGroup], pod: Object) -> list[Any]:
     return [
         (
             part.title,
-            [key for key, value in real.items() if not part.labels.of(key) & one_of(value)],
+            [key for key, value in real.items() if not part.labels.of(key) & build_label_values(value)],
             [key for key, values in part.labels.known.items() if not values.may_lack and key not in real],
         )
         for part in parts

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
@@ -130,7 +130,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
         kind = case.get("kind", "TrainingRuntime")
         patches.append(entry(f"{{kind: {kind}, labelSelector: gangplan.dev/job={name}}}", case["patch"]))
     workspaces.write(root, {**files, OVERLAY: HEAD + "".join(patches)})
-    return root, preview(Request(root, engine="serial"))
+    return root, preview_render(Request(root, engine="serial"))
 
 
 @pytest.fixture(scope="module")

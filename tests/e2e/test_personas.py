@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests import workspaces
@@ -44,7 +44,7 @@ groups:
 
 def objects_of(root: Path, cluster: str) -> list[Object]:
     """Return the namespaces, roles and bindings that a workspace renders for a cluster."""
-    result = preview(Request(root, (cluster,), engine="serial"))
+    result = preview_render(Request(root, (cluster,), engine="serial"))
     assert not result.has_errors, result.findings
     return [
         body

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.model.quantity import Quantity, parse
-from gangplan.resolve.shares import capacity
+from gangplan.model.quantity import Quantity, parse_quantity
+from gangplan.resolve.shares import compute_pool_capacity
 from tests.e2e.story import Chapter
 from tests.lab.client import condition
 
@@ -42,9 +42,9 @@ def test_quotas_add_up_to_the_nodes(chapter: Chapter) -> None:
             )
             for item in flavor["resources"]:
                 key = (pool, item["name"])
-                promised[key] = promised.get(key, Quantity.of(0)) + parse(item["nominalQuota"])
+                promised[key] = promised.get(key, Quantity.of(0)) + parse_quantity(item["nominalQuota"])
     for pool, spec in pools.items():
-        for resource, whole in capacity(spec).items():
+        for resource, whole in compute_pool_capacity(spec).items():
             # An indivisible rest is left over: less than a thousandth of a core or a MiB for each team.
             assert promised[pool, resource] <= whole
             assert (whole - promised[pool, resource]).nano * 1000 <= whole.nano
@@ -76,7 +76,7 @@ def test_the_resource_quota_of_a_namespace_refuses_no_rendered_object(chapter: C
 def test_a_container_above_the_largest_node_is_refused(chapter: Chapter) -> None:
     """The LimitRange is in force: a container above the largest node is refused at once."""
     body = next(body for body in chapter.standing if body["kind"] == "LimitRange")
-    most = parse(body["spec"]["limits"][0]["max"]["cpu"])
+    most = parse_quantity(body["spec"]["limits"][0]["max"]["cpu"])
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.objects import BINDING, POLICY, Body
-from gangplan.policy.export import exported
+from gangplan.objects import BINDING_KIND, POLICY_KIND, Body
+from gangplan.policy.export import export_objects
 from gangplan.resolve.platform import resolve_platform
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.versions import versions_of
@@ -48,7 +48,7 @@ def sample() -> Iterator[Sample]:
         root = ask.workspace(Path(folder), name)
         loaded = load_workspace(root)
         versions = versions_of(resolve_platform(loaded.clusters[name]))
-        yield Sample(name, versions, exported(loaded, name), ask.random_objects(root, name))
+        yield Sample(name, versions, export_objects(loaded, name), ask.random_objects(root, name))
 
 
 def test_the_server_stores_every_policy_as_exported(lab: Lab, sample: Sample) -> None:
@@ -62,8 +62,8 @@ def test_the_server_stores_every_policy_as_exported(lab: Lab, sample: Sample) ->
             assert {**body.get("spec", {})} == there.get("spec", {}) or body["kind"] == "Namespace", metadata
     finally:
         server.remove()
-    assert sum(body["kind"] == POLICY for body in sample.policies) > 40
-    assert sum(body["kind"] == BINDING for body in sample.policies) > 40
+    assert sum(body["kind"] == POLICY_KIND for body in sample.policies) > 40
+    assert sum(body["kind"] == BINDING_KIND for body in sample.policies) > 40
 
 
 def test_defaults_equal_those_of_the_server(lab: Lab, sample: Sample, is_updating: bool) -> None:
@@ -108,7 +108,7 @@ def test_both_sides_agree_on_policies_of_users(lab: Lab, sample: Sample, name: s
 
 
 def test_both_sides_agree_on_broken_policies(lab: Lab, sample: Sample) -> None:
-    bodies = [body for body in sample.policies if body["kind"] in (POLICY, BINDING)]
+    bodies = [body for body in sample.policies if body["kind"] in (POLICY_KIND, BINDING_KIND)]
     result = broken.ask(lab.client, bodies, sample.versions, SEED, BROKEN)
     assert not result.wrong, "\n".join(result.wrong)
     assert result.refused > BROKEN / 2
@@ -132,7 +132,7 @@ def test_policies_may_use_functions_of_the_minor_before(lab: Lab, expression: st
     }
     body = {
         "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": POLICY,
+        "kind": POLICY_KIND,
         "metadata": {"name": "minor"},
         "spec": spec,
     }
@@ -178,8 +178,8 @@ def test_parameters_come_before_conditions(lab: Lab) -> None:
         ref = {"name": f"param-{name}", "namespace": "default", "parameterNotFoundAction": "Deny"}
         binding = {"policyName": name, "validationActions": ["Deny"], "paramRef": ref}
         return [
-            {"apiVersion": api, "kind": POLICY, "metadata": {"name": name}, "spec": spec},
-            {"apiVersion": api, "kind": BINDING, "metadata": {"name": name}, "spec": binding},
+            {"apiVersion": api, "kind": POLICY_KIND, "metadata": {"name": name}, "spec": spec},
+            {"apiVersion": api, "kind": BINDING_KIND, "metadata": {"name": name}, "spec": binding},
         ]
 
     params = [config("param-asked-no", on="no"), config("param-asked-yes", on="yes")]

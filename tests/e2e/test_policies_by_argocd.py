@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from gangplan.objects import BINDING, POLICY
-from gangplan.pipeline.render import preview
+from gangplan.objects import BINDING_KIND, POLICY_KIND
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.policy.checks import checker_of
-from gangplan.policy.export import exported
+from gangplan.policy.checks import build_policy_checker
+from gangplan.policy.export import export_objects
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
@@ -129,9 +129,9 @@ def privileged(runtime: Object) -> Object:
 
 def said_by_ci(shop: Shop, body: Object) -> dict[str, str]:
     """Return gangplan's messages about an object, by policy."""
-    texts = preview(Request(shop.root, (shop.cluster,), engine="serial", jobs=1)).texts
+    texts = preview_render(Request(shop.root, (shop.cluster,), engine="serial", jobs=1)).texts
     standing = [body for path, text in texts.items() if "/tenants/" in path for body in load_objects(text)]
-    checker = checker_of(load_workspace(shop.root), shop.cluster, standing)
+    checker = build_policy_checker(load_workspace(shop.root), shop.cluster, standing)
     return {one.policy.name: one.message for one in checker.evaluator.judge([body])}
 
 
@@ -144,14 +144,14 @@ def refusal(shop: Shop, body: Object) -> tuple[str, str]:
 def test_every_policy_is_applied_and_type_checked(shop: Shop) -> None:
     """Argo CD finds nothing to change, and the server has no warning about any expression."""
     bodies = applied(shop)
-    assert [one["kind"] for one in bodies].count(POLICY) > 40
-    assert bodies == exported(load_workspace(shop.root), shop.cluster)
+    assert [one["kind"] for one in bodies].count(POLICY_KIND) > 40
+    assert bodies == export_objects(load_workspace(shop.root), shop.cluster)
     warnings = []
     for body in bodies:
         found = there(shop, body)
         assert found is not None, body["metadata"]["name"]
         assert not [line for line in drift(body, found) if "/tracking-id was added" not in line]
-        if body["kind"] == POLICY:
+        if body["kind"] == POLICY_KIND:
             name, wanted = body["metadata"]["name"], found["metadata"]["generation"]
             checked = shop.lab.client.wait(
                 body["kind"],
@@ -303,7 +303,7 @@ def test_the_objects_of_a_removed_pack_are_deleted(shop: Shop) -> None:
     left = [one for one in packs.split(", ") if one not in ("labels", "lifecycle")]
     revision = shop.change({file: text.replace(packs, ", ".join(left))})
     after = {(one["kind"], one["metadata"]["name"]) for one in applied(shop)}
-    assert (BINDING, "gangplan-run-labels") in before - after
+    assert (BINDING_KIND, "gangplan-run-labels") in before - after
     refusals = set()
     end = time.monotonic() + 90
     name = f"{shop.cluster}-platform"

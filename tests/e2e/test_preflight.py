@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from gangplan.model.exits import PREFLIGHT_EXITS
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests import workspaces
@@ -35,7 +35,7 @@ def start(site: Site) -> Played:
     job = f"looked-{next(NUMBERS)}"
     spec = f"{SPEC}timeout: 1h\nretries: 2\npreflight: true\n"
     workspaces.write(site.root, {f"specs/nlp/{job}.yaml": spec})
-    result = preview(Request(site.root))
+    result = preview_render(Request(site.root))
     assert not result.has_errors, result.findings
     run = next(run for run in result.runs if run.name.startswith(f"{job}-"))
     namespace = run.unit.job.namespace

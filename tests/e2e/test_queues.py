@@ -12,9 +12,9 @@ import pytest
 
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
-from gangplan.validate.kueue import Verdict
+from gangplan.validate.kueue import AdmissionVerdict
 from gangplan.validate.kueue.proof import with_workers
-from gangplan.validate.kueue.solver import judge
+from gangplan.validate.kueue.solver import judge_admission
 from gangplan.validate.versions import versions_of
 from gangplan.validate.world import world_of
 from gangplan.workspace import load_workspace
@@ -138,11 +138,11 @@ def usage(found: dict[str, Any]) -> dict[str, dict[str, str]]:
     return {one["name"]: one["resourceUsage"] for one in sets}
 
 
-def verdict(example: str, run: list[dict[str, Any]]) -> Verdict:
+def verdict(example: str, run: list[dict[str, Any]]) -> AdmissionVerdict:
     """Return gangplan's verdict on a run among the objects of an example."""
     file = load_workspace(EXAMPLES / example / "input").clusters["lab"]
     standing = [body for folder in ("platform", "tenants") for body in bodies(EXAMPLES / example, folder)]
-    return judge(world_of("lab", file.spec, versions_of(resolve_platform(file)), standing), run)
+    return judge_admission(world_of("lab", file.spec, versions_of(resolve_platform(file)), standing), run)
 
 
 def asked(example: str, team: str, workers: int) -> list[dict[str, Any]]:

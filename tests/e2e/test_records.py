@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from gangplan.gitops.record import QUEUE, record_of
+from gangplan.gitops.record import KUEUE_QUEUE_LABEL, build_run_record
 from tests.lab import samples
 from tests.lab.client import ApiError, Object, condition, poll
 from tests.lab.lab import Lab
@@ -66,7 +66,7 @@ def replace(lab: Lab, team: str, body: Object) -> None:
 
 
 def test_a_record_ends_a_run_frees_its_quota_and_starts_nothing(lab: Lab, team: str) -> None:
-    (record,) = record_of([started(lab, team)])
+    (record,) = build_run_record([started(lab, team)])
     replace(lab, team, record)
     # Kueue before 0.18 takes the old Workload for that of the new TrainJob, and may start that for a moment.
     end = quiet_until = time.monotonic() + QUIET_S
@@ -101,9 +101,12 @@ def test_suspending_alone_restarts_a_run(lab: Lab, team: str) -> None:
 def test_a_run_may_leave_its_queue_only_suspended(lab: Lab, team: str) -> None:
     """Ask what a server-side diff asks the API server about the record of a running run."""
     body = started(lab, team)
-    (record,) = record_of([body])
+    (record,) = build_run_record([body])
     lab.client.apply(record, dry_run=True)
-    labels = {**body["metadata"]["labels"], QUEUE: record["metadata"]["labels"][QUEUE]}
+    labels = {
+        **body["metadata"]["labels"],
+        KUEUE_QUEUE_LABEL: record["metadata"]["labels"][KUEUE_QUEUE_LABEL],
+    }
     moved = {**body, "metadata": {**body["metadata"], "labels": labels}}
     with pytest.raises(ApiError, match="queue-name"):
         lab.client.apply(moved, dry_run=True)

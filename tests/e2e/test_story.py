@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.model.quantity import Quantity, parse
+from gangplan.model.quantity import Quantity, parse_quantity
 from gangplan.report.plan import run_totals
 from tests.e2e.drift import drift
 from tests.e2e.story import ROLE, Chapter, Seen, emitted
@@ -105,7 +105,7 @@ def test_workloads_request_what_the_plan_says(chapter: Chapter) -> None:
         used: dict[str, Quantity] = {}
         for assignment in seen.workload["status"]["admission"]["podSetAssignments"]:
             for resource, amount in assignment["resourceUsage"].items():
-                used[resource] = used.get(resource, Quantity.of(0)) + parse(amount)
+                used[resource] = used.get(resource, Quantity.of(0)) + parse_quantity(amount)
         assert {name: amount for name, amount in used.items() if amount} == run_totals(seen.run)
 
 

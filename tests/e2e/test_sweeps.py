@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
@@ -92,7 +92,7 @@ def sweep(
     root = us_05(tmp_path_factory.mktemp("us-05"))
     told = gangplan("cluster", "kueue-config", "-C", root, "--cluster", "lab")
     assert told.code == 0, told.err
-    result, workspace = preview(Request(root)), load_workspace(root)
+    result, workspace = preview_render(Request(root)), load_workspace(root)
     spec = workspace.clusters["lab"].spec
     with Lab(profile, settings={"kueue": plain.load(told.out)}) as lab:
         lab.add_nodes(world.nodes(spec))

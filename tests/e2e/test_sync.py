@@ -14,7 +14,7 @@ import yaml
 from gangplan.errors import Exit
 from gangplan.gitops.tekton import Push, sync_rights
 from gangplan.pipeline.past import BOUND_ROLES
-from gangplan.pipeline.render import render
+from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests.e2e import shop as shops
@@ -75,7 +75,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     with Lab(shops.fixtures.chosen()) as lab:
         shops.furnished(lab, root, cluster)
         shop = Shop(lab, GitRepository(root), cluster, account(lab, root))
-        assert not render(Request(root, (cluster,))).has_errors
+        assert not render_tree(Request(root, (cluster,))).has_errors
         shop.synced(shop.commit({}, "first"))
         shop.complete()
         yield shop

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests.e2e.drift import drift
@@ -37,7 +37,7 @@ def lab() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def applied(lab: Lab) -> Iterator[list[tuple[Object, Answer]]]:
     """Apply the tenants of the example and what they need; yield each object with the server's answer."""
-    result = preview(Request(EXAMPLE, ("lab",), engine="serial"))
+    result = preview_render(Request(EXAMPLE, ("lab",), engine="serial"))
     assert not result.has_errors, result.findings
     bodies = [
         _elsewhere(body)

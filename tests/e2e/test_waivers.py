@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gangplan.emit import is_run_file
-from gangplan.gitops.record import record_of
-from gangplan.pipeline.render import preview
+from gangplan.gitops.record import build_run_record
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.policy.export import exported
+from gangplan.policy.export import export_objects
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests import workspaces
@@ -62,7 +62,7 @@ def world(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]
             "policies/waivers/solver.yaml": WAIVER,
         },
     )
-    result = preview(Request(root, engine="serial"))
+    result = preview_render(Request(root, engine="serial"))
     assert not result.has_errors, result.findings
     (text,) = [text for path, text in result.texts.items() if is_run_file(path)]
     lab.client.apply(
@@ -73,7 +73,7 @@ def world(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]
         }
     )
     server = Server(lab.client)
-    server.install(exported(load_workspace(root), "lab"))
+    server.install(export_objects(load_workspace(root), "lab"))
     try:
         yield World(server, [body for body in load_objects(text) if body["kind"] != "NetworkPolicy"], root)
     finally:
@@ -143,7 +143,10 @@ def test_a_waiver_that_ended_admits_no_new_runs(world: World) -> None:
         assert all(words in world.server.ask(body).refusal for body in world.waived)
         (runtime,) = (body for body in world.waived if body["kind"] == "TrainingRuntime")
         assert "waiver" not in world.server.ask(pod_of(runtime)).refusal
-        assert refusals(world, [one for one in record_of(world.waived) if one["kind"] == "TrainJob"]) == set()
+        assert (
+            refusals(world, [one for one in build_run_record(world.waived) if one["kind"] == "TrainJob"])
+            == set()
+        )
     finally:
         client.patch("ConfigMap", name, {"data": data}, "gangplan-policies")
         world.server.settle()

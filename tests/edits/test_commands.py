@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gangplan.commands import complete
-from gangplan.edits import edited
+from gangplan.edits import edit_field
 from gangplan.errors import Exit
 from gangplan.spec.job import TrainingJob
 from gangplan.starter import users
@@ -228,9 +228,9 @@ def test_sweeps_and_templates_are_cloned_without_their_history(root: Path) -> No
 
 def test_tab_completes_fields_of_the_file(root: Path) -> None:
     given = SimpleNamespace(params={"workspace": str(root), "file": str(root / FILE)})
-    assert "checkpoint.to" in complete.settings(given, "checkpoint.")
+    assert "checkpoint.to" in complete.complete_settings(given, "checkpoint.")
     given.params["file"] = str(root / "overlays/lab/cluster.yaml")
-    assert complete.settings(given, "versions.k") == ["versions.kubernetes", "versions.kueue"]
+    assert complete.complete_settings(given, "versions.k") == ["versions.kubernetes", "versions.kueue"]
 
 
 def test_a_new_field_is_placed_in_the_order_of_the_format(root: Path) -> None:
@@ -265,10 +265,12 @@ def test_a_new_field_of_a_block_is_placed_in_the_order_of_the_format(root: Path)
 
 
 def test_a_new_field_follows_the_nearest_earlier_field_or_comes_last(root: Path) -> None:
-    assert edited("b: 1\nc: 2\n", "x.yaml", ("a",), "3", ("a", "b", "c")) == "b: 1\nc: 2\na: 3\n"
-    assert edited("c: 1\na: 2\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "c: 1\na: 2\nb: 3\n"
-    assert edited("a:\n  x: 1\nc: 2\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "a:\n  x: 1\nb: 3\nc: 2\n"
-    assert edited("{a: 1, c: 2}\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "{a: 1, b: 3, c: 2}\n"
+    assert edit_field("b: 1\nc: 2\n", "x.yaml", ("a",), "3", ("a", "b", "c")) == "b: 1\nc: 2\na: 3\n"
+    assert edit_field("c: 1\na: 2\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "c: 1\na: 2\nb: 3\n"
+    assert (
+        edit_field("a:\n  x: 1\nc: 2\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "a:\n  x: 1\nb: 3\nc: 2\n"
+    )
+    assert edit_field("{a: 1, c: 2}\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "{a: 1, b: 3, c: 2}\n"
 
 
 def test_a_template_is_checked_with_the_specs_that_use_it(root: Path) -> None:

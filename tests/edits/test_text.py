@@ -9,10 +9,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from gangplan.edits import changes_of, edited, read_value
+from gangplan.edits import edit_field, parse_changes, read_value
 from gangplan.errors import UserError
-from gangplan.objects import scalar
-from gangplan.source import load
+from gangplan.objects import format_scalar
+from gangplan.source import load_document
 
 FILE = "specs/nlp/a.yaml"
 SPEC = """\
@@ -50,7 +50,7 @@ last: 'one'
 
 
 def value_of(text: str) -> Any:
-    document, findings = load(text.encode(), FILE)
+    document, findings = load_document(text.encode(), FILE)
     assert document is not None, findings
     return document.value
 
@@ -58,8 +58,8 @@ def value_of(text: str) -> Any:
 def difference(path: str, new: str | None) -> tuple[list[str], list[str]]:
     """Return the lines that a change removes, and those that it adds."""
     flags = ([], [path]) if new is None else ([f"{path}={new}"], [])
-    (change,) = changes_of(*flags)
-    after = edited(SPEC, FILE, change.path, change.text).splitlines()
+    (change,) = parse_changes(*flags)
+    after = edit_field(SPEC, FILE, change.path, change.text).splitlines()
     before = SPEC.splitlines()
     pairs = enumerate(zip(before, after, strict=False))
     start = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
@@ -124,9 +124,9 @@ def test_impossible_changes_are_refused_with_a_help(
     text: str, path: str, new: str | None, message: str, help: str
 ) -> None:
     flags = ([], [path]) if new is None else ([f"{path}={new}"], [])
-    (change,) = changes_of(*flags)
+    (change,) = parse_changes(*flags)
     with pytest.raises(UserError) as stop:
-        edited(text, FILE, change.path, change.text)
+        edit_field(text, FILE, change.path, change.text)
     assert message in stop.value.message
     assert help in (stop.value.help or "")
 
@@ -134,25 +134,25 @@ def test_impossible_changes_are_refused_with_a_help(
 @pytest.mark.parametrize("flag", ["=1", "a..b=1", "a[b]=1", "[0]=1", "a.=1", "workers"])
 def test_a_flag_that_names_no_field_is_refused(flag: str) -> None:
     with pytest.raises(UserError, match=r"does not name a field|has no value"):
-        changes_of([flag], [])
+        parse_changes([flag], [])
 
 
 @pytest.mark.parametrize(("first", "second"), [("a=1", "a=2"), ("a={}", "a.b=1"), ("a.b-", "a.b=1")])
 def test_two_changes_of_one_field_are_refused(first: str, second: str) -> None:
     with pytest.raises(UserError, match="change the same field"):
-        changes_of([first, second], [])
+        parse_changes([first, second], [])
 
 
 def test_an_alias_is_replaced_in_its_place() -> None:
-    assert edited("a: &x 1\nb: *x # c\n", FILE, ("b",), "2") == "a: &x 1\nb: 2 # c\n"
+    assert edit_field("a: &x 1\nb: *x # c\n", FILE, ("b",), "2") == "a: &x 1\nb: 2 # c\n"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
 def test_line_ends_and_a_byte_order_mark_stay(end: str) -> None:
     text = f"\ufeffa: 1{end}"
     line = end or "\n"
-    assert edited(text, FILE, ("b",), "2") == f"\ufeffa: 1{line}b: 2{line}"
-    assert edited(text, FILE, ("a",), "2") == f"\ufeffa: 2{end}"
+    assert edit_field(text, FILE, ("b",), "2") == f"\ufeffa: 1{line}b: 2{line}"
+    assert edit_field(text, FILE, ("a",), "2") == f"\ufeffa: 2{end}"
 
 
 # The law
@@ -171,7 +171,11 @@ def leaf(draw: Any) -> str:
         return json.dumps(value)
     return draw(
         st.sampled_from(
-            [scalar(value), json.dumps(value, ensure_ascii=False), "'" + value.replace("'", "''") + "'"]
+            [
+                format_scalar(value),
+                json.dumps(value, ensure_ascii=False),
+                "'" + value.replace("'", "''") + "'",
+            ]
         )
     )
 
@@ -184,7 +188,7 @@ def flow(draw: Any, depth: int = 2) -> str:
         return f"[{', '.join(draw(st.lists(flow(depth - 1), max_size=3)))}]"
     if kind == "map":
         pairs = draw(st.dictionaries(names, flow(depth - 1), max_size=3))
-        return "{" + ", ".join(f"{scalar(name)}: {item}" for name, item in pairs.items()) + "}"
+        return "{" + ", ".join(f"{format_scalar(name)}: {item}" for name, item in pairs.items()) + "}"
     return str(draw(leaf()))
 
 
@@ -201,7 +205,7 @@ def block(draw: Any, indent: str = "", depth: int = 3) -> str:
             else "flow"
         )
         comment = draw(comments)
-        head = f"{indent}{scalar(name)}:"
+        head = f"{indent}{format_scalar(name)}:"
         if kind == "flow":
             lines += f"{head} {draw(flow())}{comment}\n"
         elif kind == "empty":
@@ -243,7 +247,7 @@ def changed(value: Any, path: tuple[str | int, ...], new: Any) -> None:
 @given(st.data())
 def test_the_set_field_is_read_back_and_every_other_line_stays(data: st.DataObject) -> None:
     text = "kind: Job\n" + data.draw(block())
-    if load(text.encode(), FILE)[0] is None:
+    if load_document(text.encode(), FILE)[0] is None:
         return  # for example, a word that YAML reads otherwise
     value = value_of(text)
     path = data.draw(st.sampled_from(paths(value)))
@@ -253,7 +257,7 @@ def test_the_set_field_is_read_back_and_every_other_line_stays(data: st.DataObje
     if new is None and path not in paths(value):
         return
     try:
-        after = edited(text, FILE, path, new)
+        after = edit_field(text, FILE, path, new)
     except UserError:
         assert new is None  # only a removal may be refused, when it would take a comment with it
         assert "#" in text
@@ -281,7 +285,7 @@ def at(value: Any, path: tuple[str | int, ...]) -> Any:
 
 def lines_of(text: str, path: tuple[str | int, ...]) -> range:
     """Return the lines of a field with its last word, or, if there is no such field, those of its holder."""
-    document, _ = load(text.encode(), FILE)
+    document, _ = load_document(text.encode(), FILE)
     assert document is not None
     while path and path not in paths(document.value):
         path = path[:-1]

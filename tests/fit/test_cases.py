@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.report.plan import plan_document, plan_text
+from gangplan.report.plan import build_plan_document, render_plan_text
 from tests import plain, workspaces
 
 CASES: list[dict[str, Any]] = plain.load((Path(__file__).parent / "cases.yaml").read_text())
@@ -53,7 +53,7 @@ def judged(root: Path, case: dict[str, Any]) -> tuple[Result, str]:
     workspaces.write(
         root, {"specs/nlp/filings.yaml": spec, "overlays/lab/cluster.yaml": cluster, **patches(case)}
     )
-    return preview(Request(root, engine="serial")), spec
+    return preview_render(Request(root, engine="serial")), spec
 
 
 def of_fit(result: Result) -> list[Finding]:
@@ -105,8 +105,8 @@ def test_a_run_that_is_never_admitted_has_no_finding_of_node_fit(tmp_path: Path)
 
 def test_plan_shows_the_nodes(tmp_path: Path) -> None:
     result, _ = judged(tmp_path, {})
-    assert "nodes     4 workers need 1 node of a100, launcher on cpu\n" in plan_text(result.runs)
-    told = plan_document(result.runs)["runs"][0]["nodes"]
+    assert "nodes     4 workers need 1 node of a100, launcher on cpu\n" in render_plan_text(result.runs)
+    told = build_plan_document(result.runs)["runs"][0]["nodes"]
     assert told["verdict"] == "sure"
     assert (told["pods"], told["bound"], told["sure"], told["reasons"]) == (5, 5, 5, [])
     assert told["placements"] == {"node": {"a100": 4}, "launcher": {"cpu": 1}}
@@ -115,6 +115,6 @@ def test_plan_shows_the_nodes(tmp_path: Path) -> None:
 
 def test_plan_shows_pods_that_do_not_fit(tmp_path: Path) -> None:
     result, _ = judged(tmp_path, CASES[0])
-    line = next(line for line in plan_text(result.runs).splitlines() if line.startswith("  nodes"))
+    line = next(line for line in render_plan_text(result.runs).splitlines() if line.startswith("  nodes"))
     assert "only 12 of 13 workers fit on 4 nodes of a100" in line
     assert "4 Insufficient cpu" in line

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gangplan.fixes.earlier import MOST, kept_earlier
-from gangplan.fixes.edits import apply
-from gangplan.source import load
+from gangplan.fixes.earlier import MOST, build_earlier_fix
+from gangplan.fixes.edits import apply_fixes
+from gangplan.source import load_document
 
 OLD, OLDER, ZEROS = (f"sha256:{digit * 64}" for digit in "120")
 HEAD = "images:\n  torch:\n    repository: registry.example.com/t\n"
@@ -30,10 +30,10 @@ CASES = {
 
 
 def kept(text: str, *digests: str) -> str:
-    document, _ = load(text.encode(), "images/catalog.yaml")
+    document, _ = load_document(text.encode(), "images/catalog.yaml")
     assert document is not None
-    fix = kept_earlier(document, text, "torch", digests)
-    return apply(text, [fix] if fix else [])
+    fix = build_earlier_fix(document, text, "torch", digests)
+    return apply_fixes(text, [fix] if fix else [])
 
 
 @pytest.mark.parametrize("name", CASES)

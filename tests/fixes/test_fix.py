@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.fixes import FixedFile, write
-from gangplan.source import MOST_BYTES, load
+from gangplan.fixes import FixedFile, write_fixed
+from gangplan.source import MAX_DOCUMENT_BYTES, load_document
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.load import parse
+from gangplan.spec.load import parse_document
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan
 
@@ -40,9 +40,9 @@ def spec(root: Path, text: str) -> Path:
 def fixed(text: str, old: str, new: str) -> str | None:
     """Return the replacement in the finding about a changed spec, or None."""
     assert old in text
-    document, found = load(text.replace(old, new, 1).encode(), SPEC)
+    document, found = load_document(text.replace(old, new, 1).encode(), SPEC)
     if document is not None:
-        _, found = parse(TrainingJob, document)
+        _, found = parse_document(TrainingJob, document)
     assert len(found) == 1, found
     return found[0].fix.replacement if found[0].fix else None
 
@@ -281,7 +281,7 @@ def test_a_patch_that_would_become_too_large_stays(root: Path) -> None:
     )
     workspaces.write(root, {CATALOG: TAGGED, "overlays/lab/kustomization.yaml": component})
     for spare, fixed in ((50, 0), (100, 1), (150, 2)):
-        padded = patch + "#" * (MOST_BYTES - spare - len(patch))
+        padded = patch + "#" * (MAX_DOCUMENT_BYTES - spare - len(patch))
         workspaces.write(root, {"overlays/lab/patch.yaml": padded})
         outcome = gangplan("validate", "-C", root, "--fix-platform", "--dry-run")
         assert outcome.out.count("+- {op: add") == fixed
@@ -318,7 +318,7 @@ def fixed_file(file: str = SPEC, before: str = workspaces.SPEC) -> FixedFile:
 def test_a_write_keeps_the_mode_and_leaves_no_other_files(root: Path) -> None:
     (root / SPEC).chmod(0o640)
     names = sorted(os.listdir((root / SPEC).parent))
-    assert write(root, fixed_file()) == ""
+    assert write_fixed(root, fixed_file()) == ""
     assert (root / SPEC).read_bytes() == b"kind: new\n"
     assert (root / SPEC).stat().st_mode & 0o777 == 0o640
     assert sorted(os.listdir((root / SPEC).parent)) == names
@@ -352,12 +352,12 @@ def test_a_state_folder_that_is_a_link_is_not_used(root: Path, tmp_path: Path) -
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / ".gangplan").symlink_to(outside)
-    assert write(root, fixed_file()) == ""
+    assert write_fixed(root, fixed_file()) == ""
     assert list(outside.iterdir()) == []
 
 
 def test_a_file_that_changed_meanwhile_is_not_overwritten(root: Path) -> None:
-    assert write(root, fixed_file(before="kind: old\n")) == "the file was changed meanwhile"
+    assert write_fixed(root, fixed_file(before="kind: old\n")) == "the file was changed meanwhile"
     assert (root / SPEC).read_text() == workspaces.SPEC
 
 
@@ -368,7 +368,7 @@ def test_a_write_that_fails_leaves_the_old_file(root: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)
-    assert write(root, fixed_file()) == "the file cannot be written: No space left on device"
+    assert write_fixed(root, fixed_file()) == "the file cannot be written: No space left on device"
     assert (root / SPEC).read_text() == workspaces.SPEC
     assert sorted(os.listdir((root / SPEC).parent)) == names
 
@@ -388,7 +388,7 @@ def test_links_and_files_outside_are_not_written(root: Path, file: str, reason: 
     (root / "linked").symlink_to("specs/nlp")
     (root / "specs/nlp/link.yaml").symlink_to("filings.yaml")
     (root.parent / "outside.yaml").write_text(workspaces.SPEC)
-    assert reason in write(root, fixed_file(file))
+    assert reason in write_fixed(root, fixed_file(file))
     assert (root / SPEC).read_text() == workspaces.SPEC
     assert (root.parent / "outside.yaml").read_text() == workspaces.SPEC
 

@@ -18,17 +18,17 @@ from gangplan.emit import is_run_file
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Fix
 from gangplan.fixes import fix_file
-from gangplan.fixes.edits import apart, apply
-from gangplan.fixes.images import names
-from gangplan.objects import scalar
-from gangplan.pipeline.render import preview
+from gangplan.fixes.edits import apply_fixes, split_overlapping
+from gangplan.fixes.images import find_name_fixes
+from gangplan.objects import format_scalar
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.rulebook import Rulebook
 from gangplan.rules.model import Severity
-from gangplan.source import load
+from gangplan.source import load_document
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.load import parse
+from gangplan.spec.load import parse_document
 from tests import strategies, workspaces
 
 FILE = "specs/nlp/filings.yaml"
@@ -44,14 +44,14 @@ relaxed = settings(
 
 def catalog() -> ImageCatalog:
     """Return the catalog of the small workspace, with a tag for each image."""
-    document, _ = load(TAGGED.encode(), "images/catalog.yaml")
+    document, _ = load_document(TAGGED.encode(), "images/catalog.yaml")
     assert document is not None
-    value, found = parse(ImageCatalog, document)
+    value, found = parse_document(ImageCatalog, document)
     assert value is not None, found
     return value
 
 
-BY_CATALOG = partial(names, catalog=catalog())
+BY_CATALOG = partial(find_name_fixes, catalog=catalog())
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class Line:
 def flow(value: Any) -> str:
     """Return a value on one line, with quotes around every text that could be read as something else."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{scalar(key)}: {flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{format_scalar(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(flow(item) for item in value) + "]"
     if isinstance(value, str):
         return yaml.dump(value, default_style='"', width=10**6, allow_unicode=False).rstrip("\n")
-    return scalar(value)
+    return format_scalar(value)
 
 
 def slips(word: str) -> Iterator[str]:
@@ -216,7 +216,7 @@ def _rendered(root: Path, data: bytes) -> dict[str, str]:
     """Return what a spec renders, and check that it has no errors."""
     wide = workspaces.WIDE_CLUSTER
     workspaces.write(root, {FILE: data, "overlays/lab/cluster.yaml": wide, "images/catalog.yaml": TAGGED})
-    result = preview(Request(root, engine="serial"))
+    result = preview_render(Request(root, engine="serial"))
     assert [one for one in result.findings if one.severity is Severity.ERROR] == []
     return {path: text for path, text in result.texts.items() if is_run_file(path)}
 
@@ -259,20 +259,20 @@ def _place(body: str, offset: int) -> tuple[int, int]:
 @given(edits())
 def test_edits_that_do_not_overlap_are_applied(case: tuple[str, list[Fix]]) -> None:
     body, fixes = case
-    kept, refused = apart(body, fixes)
+    kept, refused = split_overlapping(body, fixes)
     once = {(fix.line, fix.column, fix.end_line, fix.end_column, fix.replacement) for fix in fixes}
     assert len(kept) + len(refused) == len(once)
-    after = apply(body, kept)
+    after = apply_fixes(body, kept)
     removed = sum(len(_stretch(body, fix)) for fix in kept)
     assert len(after) == len(body) - removed + sum(len(fix.replacement) for fix in kept)
     # The kept fixes can be applied one by one from the end, with the same result.
     single = body
     for fix in reversed(kept):
-        single = apply(single, [fix])
+        single = apply_fixes(single, [fix])
     assert single == after
     for fix in refused:
         with pytest.raises(InternalError):
-            apply(body, [*kept, *refused])
+            apply_fixes(body, [*kept, *refused])
         assert any(_overlap(body, fix, other) for other in fixes if other != fix)
 
 

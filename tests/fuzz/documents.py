@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gangplan.reference.schemas import models
+from gangplan.reference.schemas import list_format_models
 from tests import plain, workspaces
 from tests.model.test_every_field import WAIVER
 
@@ -41,7 +41,7 @@ def base_of(kind: str) -> dict[str, Any]:
 def grown(kind: str, chance: random.Random, most: int) -> dict[str, Any]:
     """Return that document with up to `most` more fields at any depth, as in the fields' examples."""
     document = base_of(kind)
-    places = list(_models(models()[kind], document))
+    places = list(_models(list_format_models()[kind], document))
     for _ in range(chance.randint(0, most)):
         model, at = chance.choice(places)
         field = chance.choice(list(model.model_fields.values()))

@@ -74,12 +74,12 @@ def _impatient(temporary: Path, variable: str, path: Path) -> Iterator[None]:
     """Give programs half a second and 2 MB, and temporary files a folder of their own."""
     temporary.mkdir(exist_ok=True)
 
-    def impatient(*arguments: object, **options: object) -> run.Completed:
-        return run.run(*arguments, **{**options, "timeout_s": 0.5})  # type: ignore[arg-type]
+    def impatient(*arguments: object, **options: object) -> run.CompletedProgram:
+        return run.run_program(*arguments, **{**options, "timeout_s": 0.5})  # type: ignore[arg-type]
 
     with (
-        mock.patch.object(kustomize, "run", impatient),
-        mock.patch.object(kubeconform, "run", impatient),
+        mock.patch.object(kustomize, "run_program", impatient),
+        mock.patch.object(kubeconform, "run_program", impatient),
         mock.patch.object(versions, "_TIMEOUT_S", 5),
         mock.patch.object(run, "_MOST_BYTES", 2 << 20),
         mock.patch.object(run, "_LOOK_S", 0.02),

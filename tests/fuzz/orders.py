@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic_core import PydanticCustomError
 
 from gangplan.errors import UserError
-from gangplan.pipeline.crds import check_rules, crds_in
-from gangplan.plan.launchers import FAMILIES, UnreadableError, find
+from gangplan.pipeline.crds import check_crd_file, read_crds
+from gangplan.plan.launchers import MPI_LAUNCHERS, UnreadableError, find_launchers
 from gangplan.rules.model import Severity
 from gangplan.source import load_objects
 from gangplan.spec.command import argv_of
@@ -100,9 +100,9 @@ def command_law(data: bytes) -> None:
             words = argv_of(value)
         except PydanticCustomError:
             continue
-        for family in (*FAMILIES, None):
+        for family in (*MPI_LAUNCHERS, None):
             try:
-                find(words, family)
+                find_launchers(words, family)
             except UnreadableError as refused:
                 assert str(refused)
         for problem in decided(_root(), image, words[:128]).problems:
@@ -132,9 +132,9 @@ def crd_law(data: bytes) -> None:
     file = _folder() / "crd.yaml"
     file.write_bytes(data)
     try:
-        for crd in crds_in(file):
+        for crd in read_crds(file):
             for minor in (31, 34):
-                check_rules(file, crd, minor)
+                check_crd_file(file, crd, minor)
     except UserError as refused:
         assert refused.message
         assert refused.help

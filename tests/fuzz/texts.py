@@ -16,13 +16,20 @@ import yaml
 
 from gangplan.cel.conformance import Runner
 from gangplan.cel.errors import CompileError, EvalError, UnknownError
-from gangplan.model.duration import DurationError, format_duration, parse_duration
-from gangplan.model.quantity import Quantity, QuantityError, parse, parse_cpu, parse_memory
-from gangplan.re2 import PatternError, UnknownScriptError, compiled
-from gangplan.re2.linear import Machine
-from gangplan.re2.syntax import read
-from gangplan.re2.tree import work, written
-from gangplan.source import Document, ManifestError, load, load_blocks, load_objects, load_several
+from gangplan.model.duration import DurationError, format_duration, parse_spec_duration
+from gangplan.model.quantity import Quantity, QuantityError, parse_cpu, parse_memory, parse_quantity
+from gangplan.re2 import PatternError, UnknownScriptError, compile_search
+from gangplan.re2.linear import PatternMachine
+from gangplan.re2.syntax import parse_pattern
+from gangplan.re2.tree import estimate_match_work, format_pattern
+from gangplan.source import (
+    Document,
+    ManifestError,
+    load_all_documents,
+    load_blocks,
+    load_document,
+    load_objects,
+)
 from tests import workspaces
 from tests.cel.expressions import expressions
 from tests.fuzz.base import Texts
@@ -49,14 +56,14 @@ YAML_WORDS = [
 
 def yaml_law(data: bytes) -> None:
     """Check that a file is read as PyYAML reads it, or refused with places that exist."""
-    document, findings = load(data, "x.yaml")
+    document, findings = load_document(data, "x.yaml")
     assert (document is None) == bool(findings)
     lines = data.decode("utf-8", "replace").removeprefix("\ufeff").splitlines() or [""]
     for finding in findings:
         assert finding.message, finding
         assert finding.help, finding
         assert 0 <= finding.where.line <= len(lines) + 1, finding
-    documents, problems = load_several(data, "x.yaml")
+    documents, problems = load_all_documents(data, "x.yaml")
     if document is not None:
         assert not problems
         assert [one.value for one in documents] == [document.value]
@@ -142,21 +149,21 @@ def quantity_law(data: bytes) -> None:
                 for proposed in re.findall(r"(?:mean|or) ([^ ?]+)", refused.help):
                     assert reader(proposed), refused.help
     try:
-        seconds = parse_duration(text)
-        assert parse_duration(format_duration(seconds)) == seconds
+        seconds = parse_spec_duration(text)
+        assert parse_spec_duration(format_duration(seconds)) == seconds
     except DurationError as refused:
         assert refused.message
         assert refused.help
     try:
-        quantity = parse(text)
+        quantity = parse_quantity(text)
     except QuantityError:
         return
     if re.search(r"[eE][-+]?[0-9]{4}", text):
         return  # written out, it would have thousands of digits
     amount = exact(text) * 10**9
     assert quantity.nano == (ceil(amount) if amount >= 0 else -ceil(-amount)), text
-    assert parse(quantity.canonical()) == quantity
-    assert parse(quantity.canonical()).canonical() == quantity.canonical()
+    assert parse_quantity(quantity.canonical()) == quantity
+    assert parse_quantity(quantity.canonical()).canonical() == quantity.canonical()
 
 
 # CEL
@@ -217,13 +224,13 @@ def regex_law(data: bytes) -> None:
     """Check that a pattern is refused or searches quickly, and that the matchers (and Python) agree."""
     pattern = data.decode("utf-8", "replace")
     try:
-        search = compiled(pattern)
+        search = compile_search(pattern)
     except (PatternError, UnknownScriptError) as refused:
         assert str(refused)
         return
-    node, _ = read(pattern)
-    plain = work(node).branches < 1_000_000
-    quick, linear = re.compile(written(node)), Machine(node)
+    node, _ = parse_pattern(pattern)
+    plain = estimate_match_work(node).branches < 1_000_000
+    quick, linear = re.compile(format_pattern(node)), PatternMachine(node)
     for text, start in itertools.product(SEARCHED, (0, 2)):
         found = search(text, start)
         assert found is None or 0 <= found.span()[0] <= found.span()[1] <= len(text)

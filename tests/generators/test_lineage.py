@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.pipeline.lineage import with_own_digest
+from gangplan.pipeline.lineage import annotate_image_digest
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.workspaces import CATALOG, SPEC, render
@@ -94,6 +94,6 @@ def test_only_a_digest_shared_by_all_pods_is_named(images: list[object], said: s
     today = {"gangplan.dev/image-digest": "today's"}
     job = {"kind": "TrainJob", "metadata": {"annotations": today}, "spec": {}}
     runtime = {"kind": "TrainingRuntime", "spec": {"pods": [*pods, {"containers": "none"}, None]}}
-    *_, told = with_own_digest([runtime, job])
+    *_, told = annotate_image_digest([runtime, job])
     assert told["metadata"]["annotations"].get("gangplan.dev/image-digest") == said
     assert today == {"gangplan.dev/image-digest": "today's"}

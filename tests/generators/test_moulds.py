@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan import mould
-from gangplan.generators import run_objects
+from gangplan.generators import generate_run_objects
 from gangplan.model.job import Egress, EnvVar, Mount, Toleration
-from gangplan.mould import Moulds, rendered
+from gangplan.mould import Moulds, render_template_objects
 from gangplan.objects import Body
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.plan import Unit
+from gangplan.plan import RunPlan
 from tests.strategies import words
 from tests.test_examples import EXAMPLES
 
@@ -28,10 +28,10 @@ SAMPLE = Path(__file__).resolve().parents[2]
 
 
 @cache
-def units() -> tuple[Unit, ...]:
+def units() -> tuple[RunPlan, ...]:
     """Return the plans of all runs of the sample and of the examples."""
     roots = [SAMPLE, *(example / "input" for example in EXAMPLES)]
-    return tuple(run.unit for root in roots for run in preview(Request(root, engine="serial")).runs)
+    return tuple(run.unit for root in roots for run in preview_render(Request(root, engine="serial")).runs)
 
 
 @cache
@@ -39,7 +39,7 @@ def used() -> Moulds:
     """Return moulds that have seen every one of them."""
     moulds = Moulds(patience=0)
     for unit in units():
-        run_objects(unit, moulds.objects_of)
+        generate_run_objects(unit, moulds.objects_of)
     return moulds
 
 
@@ -51,7 +51,9 @@ def same(left: Any, right: Any) -> bool:
 def test_moulds_give_the_objects_of_every_run_of_the_examples() -> None:
     for _ in range(2):  # the first pass makes the moulds
         for unit in units():
-            assert same(run_objects(unit, used().objects_of), run_objects(unit)), unit.run_name
+            assert same(generate_run_objects(unit, used().objects_of), generate_run_objects(unit)), (
+                unit.run_name
+            )
 
 
 def test_every_template_of_a_run_has_a_mould() -> None:
@@ -72,7 +74,7 @@ mounts = st.lists(
 
 
 @st.composite
-def changed(draw: st.DrawFn) -> Unit:
+def changed(draw: st.DrawFn) -> RunPlan:
     """Draw a run of an example with other words and amounts in it; not all of them could be resolved."""
     unit = draw(st.sampled_from(units()))
     job, launch = unit.job, unit.launch
@@ -108,17 +110,17 @@ def changed(draw: st.DrawFn) -> Unit:
     return replace(unit, job=job, launch=launch, layout=layout)
 
 
-def outcome(unit: Unit, moulds: Moulds | None) -> Any:
+def outcome(unit: RunPlan, moulds: Moulds | None) -> Any:
     """Return the objects, or the type and text of the exception."""
     try:
-        return run_objects(unit, moulds.objects_of) if moulds else run_objects(unit)
+        return generate_run_objects(unit, moulds.objects_of) if moulds else generate_run_objects(unit)
     except Exception as wrong:  # noqa: BLE001  whatever it is, it must be the same
         return type(wrong), str(wrong)
 
 
 @settings(deadline=None)
 @given(changed())
-def test_moulds_give_the_objects_of_any_values(unit: Unit) -> None:
+def test_moulds_give_the_objects_of_any_values(unit: RunPlan) -> None:
     plain = outcome(unit, None)
     assert same(outcome(unit, used()), plain)
     assert same(outcome(unit, used()), plain), "with a mould of its own"
@@ -126,12 +128,16 @@ def test_moulds_give_the_objects_of_any_values(unit: Unit) -> None:
 
 def test_renderings_do_not_grow_with_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    monkeypatch.setattr(mould, "rendered", lambda name, values: calls.append(name) or rendered(name, values))
+    monkeypatch.setattr(
+        mould,
+        "render_template_objects",
+        lambda name, values: calls.append(name) or render_template_objects(name, values),
+    )
     moulds, counts = Moulds(), []
     unit = next(unit for unit in units() if unit.job.uses_mpi)
     for number in range(200):
         job = replace(unit.job, name=f"run-{number}", spec_hash=str(number), description=f"trial {number}")
-        run_objects(replace(unit, job=job), moulds.objects_of)
+        generate_run_objects(replace(unit, job=job), moulds.objects_of)
         counts.append(len(calls))
     assert counts[30] == counts[-1]
 
@@ -143,7 +149,7 @@ def test_moulds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(60):
         labels = tuple((f"x{number}-{index}", "a") for index in range(number % 3))
         changed = replace(unit, job=replace(unit.job, labels=labels))
-        assert same(run_objects(changed, moulds.objects_of), run_objects(changed))
+        assert same(generate_run_objects(changed, moulds.objects_of), generate_run_objects(changed))
         assert all(tree.moulds <= 6 for tree in moulds.trees.values())
 
 
@@ -167,7 +173,7 @@ def test_no_stage_changes_objects_that_share_parts(monkeypatch: pytest.MonkeyPat
     original = Moulds.objects_of
     monkeypatch.setattr(Moulds, "objects_of", objects_of)
     monkeypatch.setattr(mould, "PATIENCE", 0)
-    preview(Request(SAMPLE, engine="serial"))
+    preview_render(Request(SAMPLE, engine="serial"))
     assert made
     for bodies, before in made:
         assert same(bodies, before)

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gangplan.generators.tenants import quota, secrets
-from gangplan.model.quantity import parse, parse_cpu, parse_memory
-from gangplan.model.site import ContainerBounds, Store, StoredSecret, Tenant
+from gangplan.generators.tenants import generate_external_secrets, generate_quota
+from gangplan.model.quantity import parse_cpu, parse_memory, parse_quantity
+from gangplan.model.site import ContainerBounds, ExternalSecretStore, StoredSecret, Tenant
 from gangplan.model.version import parse_version
 from gangplan.objects import Body
 from gangplan.resolve import resolve_tenants
@@ -60,14 +60,14 @@ def of_kind(bodies: list[Body], kind: str) -> dict[str, Body]:
 
 def test_the_quota_is_sorted_and_written_as_kubernetes_writes_it(root: Path) -> None:
     hard = (
-        ("services.nodeports", parse("0")),
-        ("pods", parse("250")),
-        ("requests.nvidia.com/gpu", parse("32")),
-        ("count/trainjobs.trainer.kubeflow.org", parse("500")),
+        ("services.nodeports", parse_quantity("0")),
+        ("pods", parse_quantity("250")),
+        ("requests.nvidia.com/gpu", parse_quantity("32")),
+        ("count/trainjobs.trainer.kubeflow.org", parse_quantity("500")),
         ("requests.memory", parse_memory("2048Gi")),
         ("requests.cpu", parse_cpu("0.5")),
     )
-    bodies = quota(tenant(root, hard=hard, bounds=None, forbidden_priorities=()))
+    bodies = generate_quota(tenant(root, hard=hard, bounds=None, forbidden_priorities=()))
     body, priorities = bodies
     assert (body["kind"], body["metadata"]["name"]) == ("ResourceQuota", "training")
     # Teams get none of the priorities that the cluster reserves for itself.
@@ -84,7 +84,7 @@ def test_the_quota_is_sorted_and_written_as_kubernetes_writes_it(root: Path) -> 
 
 
 def test_the_quota_allows_no_pod_of_a_forbidden_priority(root: Path) -> None:
-    bodies = quota(tenant(root, hard=(), bounds=None, forbidden_priorities=("high", "critical")))
+    bodies = generate_quota(tenant(root, hard=(), bounds=None, forbidden_priorities=("high", "critical")))
     (body,) = bodies
     assert body["metadata"]["name"] == "priorities"
     assert body["spec"] == {
@@ -105,12 +105,12 @@ def test_the_quota_allows_no_pod_of_a_forbidden_priority(root: Path) -> None:
 
 
 def test_without_bounds_there_is_no_quota_object(root: Path) -> None:
-    assert quota(tenant(root, hard=(), bounds=None, forbidden_priorities=())) == []
+    assert generate_quota(tenant(root, hard=(), bounds=None, forbidden_priorities=())) == []
 
 
 def test_the_limit_range_states_every_default(root: Path) -> None:
     bounds = ContainerBounds(parse_cpu(1), parse_memory("1Gi"), parse_cpu(60), parse_memory("240Gi"))
-    (body,) = quota(tenant(root, hard=(), bounds=bounds, forbidden_priorities=()))
+    (body,) = generate_quota(tenant(root, hard=(), bounds=bounds, forbidden_priorities=()))
     assert body["spec"]["limits"] == [
         {
             "type": "Container",
@@ -142,13 +142,17 @@ def test_a_limit_range_never_hands_out_devices(pools: dict[str, Any], root: Path
     cluster = plain.load(workspaces.CLUSTER)
     cluster["nodePools"] = pools
     workspaces.write(root, {"overlays/lab/cluster.yaml": yaml.safe_dump(cluster)})
-    (body,) = (one for one in quota(tenant(root)) if one["kind"] == "LimitRange")
+    (body,) = (one for one in generate_quota(tenant(root)) if one["kind"] == "LimitRange")
     (limit,) = body["spec"]["limits"]
     assert {*limit} == {"type", "max", "default", "defaultRequest"}
     for amounts in (limit["max"], limit["default"], limit["defaultRequest"]):
         assert {*amounts} == {"cpu", "memory"}
     for resource, most in limit["max"].items():
-        assert parse(limit["defaultRequest"][resource]) <= parse(limit["default"][resource]) <= parse(most)
+        assert (
+            parse_quantity(limit["defaultRequest"][resource])
+            <= parse_quantity(limit["default"][resource])
+            <= parse_quantity(most)
+        )
 
 
 # Isolation
@@ -260,8 +264,8 @@ def test_only_newer_operators_get_the_null_byte_policy(
     version: str | None, is_there: bool, root: Path
 ) -> None:
     known = parse_version(version) if version else None
-    store = Store("vault", "SecretStore", 45, (StoredSecret("hf", "a/hf", False),), known)
-    (body,) = secrets(tenant(root, store=store))
+    store = ExternalSecretStore("vault", "SecretStore", 45, (StoredSecret("hf", "a/hf", False),), known)
+    (body,) = generate_external_secrets(tenant(root, store=store))
     assert ("nullBytePolicy" in body["spec"]["dataFrom"][0]["extract"]) == is_there
     assert body["spec"]["refreshInterval"] == "45s"
 

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gangplan.gitops.record import QUEUE, STATE
+from gangplan.gitops.record import KUEUE_QUEUE_LABEL, STATE_ANNOTATION
 
 FOLDER = Path(__file__).parent / "statuses"
 # The fields, labels and annotations that decide health.
 _KEPT = ("name", "namespace", "generation")
-_MARKS = ("labels", QUEUE), ("annotations", STATE)
+_MARKS = ("labels", KUEUE_QUEUE_LABEL), ("annotations", STATE_ANNOTATION)
 _SPEC = ("suspend", "active", "stopPolicy", "clusterQueue")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.delivery.engine import engines
+from gangplan.delivery.engine import list_engines
 from gangplan.errors import Exit
-from gangplan.gitops.source import flux_url, without_login
+from gangplan.gitops.source import format_flux_url, strip_login
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.gitops.scripts import git
@@ -131,7 +131,9 @@ def test_an_invalid_value_is_refused_before_anything_is_written(
 
 def test_every_option_has_cases() -> None:
     tried = {flag for _, flag, _, _ in CASES}
-    assert {option.flag for one in engines() for option in one.options} - tried == {"--retries"}, "a number"
+    assert {option.flag for one in list_engines() for option in one.options} - tried == {"--retries"}, (
+        "a number"
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_all_invalid_values_are_reported_at_once(
 def test_flux_gets_every_address_in_the_form_that_it_reads(
     given: str, flux: str, stock: Path, tmp_path: Path
 ) -> None:
-    assert flux_url(given) == flux
+    assert format_flux_url(given) == flux
     outcome = gangplan("gitops", "flux", "-C", stock, "--repo", given, "-o", tmp_path)
     assert outcome.code == Exit.CLEAN, outcome.err
     text = (tmp_path / "lab.yaml").read_text()
@@ -198,7 +200,7 @@ def test_a_password_of_the_remote_is_left_out(tmp_path: Path) -> None:
         git(root, "init", "-q")
         git(root, "remote", "add", "origin", remote)
         assert gangplan("init", root, "--team", "nlp", "--cluster", "lab").code == Exit.CLEAN
-        assert f"repoURL: {without_login(remote)}\n" in (root / "argocd/lab.yaml").read_text()
+        assert f"repoURL: {strip_login(remote)}\n" in (root / "argocd/lab.yaml").read_text()
         assert b"s3cret" not in b"".join(
             data for path, data in tree(root).items() if not path.startswith(".git/")
         )

@@ -14,13 +14,19 @@ from gangplan.cel import types
 from gangplan.cel.environment import Environment
 from gangplan.gitops import health
 from gangplan.gitops.cel import expression
-from gangplan.gitops.health import CURRENT, FAILED, KINDS, Kind, state_of
-from gangplan.gitops.lua import lua_of
+from gangplan.gitops.health import (
+    HEALTH_KINDS,
+    KSTATUS_CURRENT,
+    KSTATUS_FAILED,
+    HealthKind,
+    find_health_state,
+)
+from gangplan.gitops.lua import render_lua_script
 from tests.gitops.recorded import recorded
 from tests.lab import build, programs
 
 Object = dict[str, Any]
-TABLE = {kind.name: kind for kind in KINDS}
+TABLE = {kind.name: kind for kind in HEALTH_KINDS}
 CASES = [pytest.param(word, body, id=name) for name, word, body in recorded()]
 # Statuses that a real cluster shows too briefly to record, or only when something is broken.
 MADE = {
@@ -60,7 +66,7 @@ def test_every_word_of_each_kind_is_recorded() -> None:
 
 @pytest.mark.parametrize(("word", "body"), CASES)
 def test_the_table_gives_the_word(word: str, body: Object) -> None:
-    assert state_of(TABLE[body["kind"]], body).word == word
+    assert find_health_state(TABLE[body["kind"]], body).word == word
 
 
 @pytest.mark.parametrize(("word", "body"), CASES)
@@ -71,11 +77,11 @@ def test_flux_gives_the_status_of_the_table(word: str, body: Object) -> None:
         name: environment.compile(expression(kind, name)).evaluate(
             {name: body[name] for name in ("metadata", "spec", "status")}
         )
-        for name in (CURRENT, FAILED)
+        for name in (KSTATUS_CURRENT, KSTATUS_FAILED)
     }
     # Flux takes the first expression that is true; if none is, the object is in progress.
-    found = next((name for name in (FAILED, CURRENT) if said[name]), health.IN_PROGRESS)
-    assert found == state_of(kind, body).flux
+    found = next((name for name in (KSTATUS_FAILED, KSTATUS_CURRENT) if said[name]), health.IN_PROGRESS)
+    assert found == find_health_state(kind, body).flux
     assert not all(said.values())
 
 
@@ -89,7 +95,8 @@ def lua() -> dict[str, dict[str, str]]:
     except RuntimeError as bad:  # no network, and its module was never downloaded
         pytest.skip(f"the Lua of Argo CD cannot be built: {bad}")
     questions = [
-        {"script": lua_of(TABLE[case.values[1]["kind"]]), "object": case.values[1]} for case in CASES
+        {"script": render_lua_script(TABLE[case.values[1]["kind"]]), "object": case.values[1]}
+        for case in CASES
     ]
     program = build.executable(programs.LUA)
     done = subprocess.run([program], input=json.dumps(questions), capture_output=True, text=True, check=True)
@@ -100,7 +107,10 @@ def lua() -> dict[str, dict[str, str]]:
 def test_argo_cd_gives_the_status_and_word_of_the_table(case: str, lua: dict[str, dict[str, str]]) -> None:
     word, body = next(one.values for one in CASES if one.id == case)
     answer = lua[case]
-    assert (answer.get("status"), answer.get("error")) == (state_of(TABLE[body["kind"]], body).argocd, None)
+    assert (answer.get("status"), answer.get("error")) == (
+        find_health_state(TABLE[body["kind"]], body).argocd,
+        None,
+    )
     assert re.fullmatch(rf"{word}(: .+)?", answer["message"], re.DOTALL)
 
 
@@ -111,11 +121,11 @@ def test_argo_cd_gives_the_reason(lua: dict[str, dict[str, str]]) -> None:
     assert "insufficient unused quota" in said["message"]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_row_can_be_reached_and_the_lua_is_safe(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", HEALTH_KINDS, ids=lambda kind: kind.name)
+def test_every_row_can_be_reached_and_the_lua_is_safe(kind: HealthKind) -> None:
     assert not kind.rows[-1].tests
     assert all(row.tests for row in kind.rows[:-1])
-    text = lua_of(kind)
+    text = render_lua_script(kind)
     assert len(re.findall(r"\b(?:then|do|function)\b", text)) == len(re.findall(r"\bend\b", text))
     # Argo CD's Lua has no string library, and its scripts must not reach the system.
     assert not re.search(r"(?<![-.])\b(?:(?:string|os|io)[.:]|require|load)", text)
@@ -123,7 +133,7 @@ def test_every_row_can_be_reached_and_the_lua_is_safe(kind: Kind) -> None:
 
 def test_a_waiting_run_is_never_called_failed() -> None:
     """A run that is queued for a week must not degrade its application, nor fail a Kustomization."""
-    for kind in KINDS:
+    for kind in HEALTH_KINDS:
         for row in kind.rows:
             if row.word in (
                 "new",
@@ -136,4 +146,4 @@ def test_a_waiting_run_is_never_called_failed() -> None:
                 "evicted",
             ):
                 assert row.argocd != health.DEGRADED
-                assert row.flux != FAILED
+                assert row.flux != KSTATUS_FAILED

@@ -12,8 +12,8 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.gitops.argocd import ArgoOptions
-from gangplan.gitops.made import made_by
-from gangplan.gitops.settings import settings_of
+from gangplan.gitops.made import parse_command_header
+from gangplan.gitops.settings import build_argocd_settings
 from gangplan.source import load_objects
 from tests import plain, workspaces
 from tests.gitops.scripts import git
@@ -55,7 +55,7 @@ def test_files_record_the_command_that_makes_them_again(name: str, rendered: Pat
         outcome = gangplan("gitops", word, "-C", rendered, "-o", tmp_path / folder, *flags)
         assert outcome.code == Exit.CLEAN, outcome.err
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
-    words = {tuple(made_by(data.decode()) or ()) for data in tree(tmp_path / "a").values()}
+    words = {tuple(parse_command_header(data.decode()) or ()) for data in tree(tmp_path / "a").values()}
     (found,) = words
     assert set(zip(flags[::2], flags[1::2], strict=True)) <= set(zip(found[1::2], found[2::2], strict=True))
     again = gangplan("gitops", *found, "-C", rendered, "-o", tmp_path / "a", "--check")
@@ -198,7 +198,7 @@ def test_invalid_flags_are_refused(flags: tuple[str, ...], said: str, rendered: 
 
 
 def test_settings_contain_only_our_keys() -> None:
-    files = settings_of("argocd", ArgoOptions(recipients=(("slack", "a"),)), IMAGE)
+    files = build_argocd_settings("argocd", ArgoOptions(recipients=(("slack", "a"),)), IMAGE)
     assert sorted(files) == ["argocd-cm.yaml", "argocd-notifications-cm.yaml", "plugin.yaml"]
     keys = [key for bodies in files.values() for body in bodies for key in body.get("data", ())]
     assert all(
@@ -220,7 +220,7 @@ def test_settings_contain_only_our_keys() -> None:
 def test_the_plugin_prints_only_a_fresh_tree(case: str, rendered: Path, tmp_path: Path) -> None:
     from tests.gitops import scripts
 
-    bodies = settings_of("argocd", ArgoOptions(has_plugin=True), IMAGE)["plugin.yaml"]
+    bodies = build_argocd_settings("argocd", ArgoOptions(has_plugin=True), IMAGE)["plugin.yaml"]
     generate = plain.load(bodies[0]["data"]["plugin.yaml"])["spec"]["generate"]
     assert generate["command"] == ["sh", "-euc"]
     folder = "runs/nlp" if case != "no runs" else "runs/vision"

@@ -67,5 +67,7 @@ def test_guardrails_are_annotated_not_to_be_removed_unasked(root: Path) -> None:
 
 
 def test_an_import_leaves_out_annotations_of_engines(root: Path) -> None:
-    assert all(syncing.is_read(f"{engine.prefix}x") for engine in (MADE_UP, *syncing.ENGINES.values()))
-    assert not syncing.is_read("example.com/x")
+    assert all(
+        syncing.is_engine_annotation(f"{engine.prefix}x") for engine in (MADE_UP, *syncing.ENGINES.values())
+    )
+    assert not syncing.is_engine_annotation("example.com/x")

@@ -11,9 +11,9 @@ from types import ModuleType
 import pytest
 
 from gangplan.delivery import engine, stated
-from gangplan.delivery.engine import Engine, Given, Option
+from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine
 from gangplan.errors import Exit
-from gangplan.gitops.made import made_by
+from gangplan.gitops.made import parse_command_header
 from tests import workspaces
 from tests.gitops.scripts import git
 from tests.workspaces import gangplan, tree, write
@@ -55,7 +55,7 @@ def test_every_engine_is_written_in_its_place(root: Path) -> None:
     assert "release" in workflow
     assert "trunk" not in workflow
     for file in (root / "deploy/argo/lab.yaml", top / "CODEOWNERS"):
-        flags = made_by(file.read_text()) or []
+        flags = parse_command_header(file.read_text()) or []
         assert set(flags[1::2]) <= {"--prefix", "--organisation"}  # which Git gives
     before = tree(top)
     assert gangplan("gitops", "check", "-C", root).out == "3 made by `gangplan gitops`, all fresh\n"
@@ -180,8 +180,8 @@ def test_without_the_file_nothing_is_written(root: Path) -> None:
 
 
 def test_every_setting_has_a_valid_example(root: Path) -> None:
-    model = stated.workspace_model()
-    for one in engine.engines():
+    model = stated.build_settings_model()
+    for one in engine.list_engines():
         settings = {option.name: stated.example_of(option) for option in one.options}
         document = {
             "apiVersion": "gangplan.dev/v1",
@@ -194,14 +194,14 @@ def test_every_setting_has_a_valid_example(root: Path) -> None:
 # A made-up engine: one module with one row
 
 
-def _files(given: Given) -> dict[str, str]:
+def _files(given: EngineInput) -> dict[str, str]:
     return {"sync.txt": f"{given['where']} {' '.join(given.clusters)}\n"}
 
 
-MADE_UP = Engine(
+MADE_UP = GitopsEngine(
     "spindle",
     "Write what Spindle reads.",
-    (Option("where", "Where it looks.", "PLACE", "there", "here"),),
+    (EngineOption("where", "Where it looks.", "PLACE", "there", "here"),),
     _files,
     home="spindle",
     by_cluster=True,
@@ -215,9 +215,9 @@ def spindle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module.ENGINE = MADE_UP  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "gangplan.delivery.spindle", module)
     monkeypatch.setattr(engine, "NAMES", (*engine.NAMES, "spindle"))
-    stated.workspace_model.cache_clear()
+    stated.build_settings_model.cache_clear()
     yield
-    stated.workspace_model.cache_clear()
+    stated.build_settings_model.cache_clear()
 
 
 @pytest.mark.usefixtures("spindle")

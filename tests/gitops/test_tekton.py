@@ -417,9 +417,9 @@ def waited(engine: str, url: str, revision: str, status: Object, monkeypatch: py
 
 def _wait_script(engine: str) -> str:
     from gangplan.gitops.ci import CiOptions
-    from gangplan.gitops.tekton import Push, tekton_files
+    from gangplan.gitops.tekton import Push, render_tekton_files
 
-    text = tekton_files(CiOptions(), "github", Push(engine, ("a",)))[".tekton/gangplan-tasks.yaml"]
+    text = render_tekton_files(CiOptions(), "github", Push(engine, ("a",)))[".tekton/gangplan-tasks.yaml"]
     (task,) = (body for body in plain.load_all(text) if body["metadata"]["name"] == "gangplan-wait")
     return str(task["spec"]["steps"][0]["script"])
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gangplan.oci.names import OCI_INDEX, OCI_MANIFEST, digest_of
+from gangplan.oci.names import OCI_INDEX, OCI_MANIFEST, compute_blob_digest
 from tests.images.registry import Store
 
 LAYER = "application/vnd.oci.image.layer.v1.tar"
@@ -76,7 +76,12 @@ def index(
         )
     if is_signed:  # an attestation, as buildx adds them; its manifest does not exist
         unknown = {"os": "unknown", "architecture": "unknown"}
-        signed = {"mediaType": OCI_MANIFEST, "digest": digest_of(b"signed"), "size": 6, "platform": unknown}
+        signed = {
+            "mediaType": OCI_MANIFEST,
+            "digest": compute_blob_digest(b"signed"),
+            "size": 6,
+            "platform": unknown,
+        }
         entries.append(signed)
     return store.push(repository, tag, {"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": entries})
 
@@ -84,12 +89,12 @@ def index(
 def layout(folder: Path, store: Store, top: dict[str, Any], name: str = "latest") -> Path:
     """Write an OCI layout with one image of a store and return its folder."""
     data = json.dumps(top).encode()
-    blobs = {**store.blobs, digest_of(data): data}
+    blobs = {**store.blobs, compute_blob_digest(data): data}
     blobs |= {key[1]: value[1] for key, value in store.manifests.items() if key[1].startswith("sha256:")}
     (folder / "blobs/sha256").mkdir(parents=True)
     for digest, content in blobs.items():
         (folder / "blobs/sha256" / digest.removeprefix("sha256:")).write_bytes(content)
-    entry = {"mediaType": top["mediaType"], "digest": digest_of(data), "size": len(data)}
+    entry = {"mediaType": top["mediaType"], "digest": compute_blob_digest(data), "size": len(data)}
     entry["annotations"] = {"org.opencontainers.image.ref.name": name}
     (folder / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     body = {"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": [entry]}

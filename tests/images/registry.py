@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from gangplan.oci.names import INDEXES, MANIFESTS, digest_of
+from gangplan.oci.names import INDEX_TYPES, MANIFEST_TYPES, compute_blob_digest
 
 USER, PASSWORD, TOKEN, IDENTITY = "reader", "s3cret:with:colons", "tok.en-1", "identity-1"
 
@@ -40,7 +40,7 @@ class Store:
         """Store a manifest under its digest and a tag, and return the digest."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         media_type = media_type or (json.loads(data)["mediaType"] if data.startswith(b"{") else "")
-        digest = digest_of(data)
+        digest = compute_blob_digest(data)
         self.manifests[repository, digest] = (media_type, data)
         if tag:
             self.manifests[repository, tag] = (media_type, data)
@@ -48,8 +48,8 @@ class Store:
 
     def blob(self, data: bytes) -> dict[str, Any]:
         """Store a blob and return its descriptor without media type."""
-        self.blobs[digest_of(data)] = data
-        return {"digest": digest_of(data), "size": len(data)}
+        self.blobs[compute_blob_digest(data)] = data
+        return {"digest": compute_blob_digest(data), "size": len(data)}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -117,13 +117,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _manifest(self, repository: str, name: str) -> None:
         accepted = self.headers.get("Accept", "")
-        assert all(kind in accepted for kind in (*INDEXES, *MANIFESTS)), accepted
+        assert all(kind in accepted for kind in (*INDEX_TYPES, *MANIFEST_TYPES)), accepted
         found = self.server.store.manifests.get((repository, name))
         if found is None:
             self._say(404, {"errors": [{"code": "MANIFEST_UNKNOWN"}]})
             return
         media_type, data = found
-        digest = digest_of(data)
+        digest = compute_blob_digest(data)
         data = self.server.store.broken.get(digest, data)
         said = self.server.store.lies.get(digest, digest)
         self._send(200, data, {"Content-Type": media_type, "Docker-Content-Digest": said})

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.model.gpu_drivers import CUDA_LEAST, CUDA_TOOLKIT, ROCM_ON, cuda_on, rocm_on
+from gangplan.model.gpu_drivers import (
+    CUDA_DRIVERS,
+    CUDA_LEAST,
+    ROCM_OF_DRIVER,
+    judge_cuda_driver,
+    judge_rocm_driver,
+)
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan
 
@@ -49,7 +55,7 @@ def with_driver(version: str) -> str:
     ],
 )
 def test_cuda_is_compared_with_the_driver(cuda: str, driver: str, has_compat: bool, outcome: str) -> None:
-    assert cuda_on(cuda, driver, has_compat).outcome == outcome
+    assert judge_cuda_driver(cuda, driver, has_compat).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -63,7 +69,7 @@ def test_cuda_is_compared_with_the_driver(cuda: str, driver: str, has_compat: bo
     ],
 )
 def test_rocm_is_compared_with_the_driver(rocm: str, driver: str, outcome: str) -> None:
-    assert rocm_on(rocm, driver).outcome == outcome
+    assert judge_rocm_driver(rocm, driver).outcome == outcome
 
 
 def test_the_tables_grow_with_the_versions() -> None:
@@ -73,12 +79,12 @@ def test_the_tables_grow_with_the_versions() -> None:
     def numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(".")]
 
-    lines = sorted(CUDA_TOOLKIT, key=numbers)
-    assert lines == list(CUDA_TOOLKIT)
-    drivers = [numbers(CUDA_TOOLKIT[line]) for line in lines]
+    lines = sorted(CUDA_DRIVERS, key=numbers)
+    assert lines == list(CUDA_DRIVERS)
+    drivers = [numbers(CUDA_DRIVERS[line]) for line in lines]
     assert drivers == sorted(drivers)
     assert {int(line.split(".")[0]) for line in lines} == set(CUDA_LEAST)
-    for line, runs in ROCM_ON.items():
+    for line, runs in ROCM_OF_DRIVER.items():
         assert list(runs) == sorted(runs, key=numbers), line
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from gangplan.errors import ToolError
-from gangplan.oci.layers import Files
-from gangplan.oci.names import OCI_INDEX, digest_of
-from gangplan.oci.tar import entries
+from gangplan.oci.layers import ImageFiles
+from gangplan.oci.names import OCI_INDEX, compute_blob_digest
+from gangplan.oci.tar import iterate_tar_entries
 from tests import workspaces
 from tests.images import made
 from tests.images.registry import Store, serve
@@ -164,7 +164,7 @@ def test_the_mpi_inside_an_image_is_recognised(
 
 
 def test_later_layers_replace_and_remove_files() -> None:
-    files = Files()
+    files = ImageFiles()
     for number, one in enumerate(
         [
             {
@@ -195,7 +195,7 @@ def test_later_layers_replace_and_remove_files() -> None:
 
 
 def test_links_that_form_a_cycle_lead_nowhere() -> None:
-    files = Files()
+    files = ImageFiles()
     files.lay(
         1,
         io.BytesIO(made.layer({"a": "-> b", "b": "-> a", "up": "-> ../../../etc", "etc/passwd": PASSWD})),
@@ -213,7 +213,7 @@ def test_hard_links_are_found() -> None:
             entry = tarfile.TarInfo(name)
             entry.type, entry.linkname = (tarfile.LNKTYPE, link) if link else (tarfile.REGTYPE, "")
             archive.addfile(entry)
-    files = Files()
+    files = ImageFiles()
     files.lay(1, io.BytesIO(out.getvalue()), 1000, frozenset())
     assert files.find("/usr/sbin/sshd") is not None
 
@@ -309,10 +309,10 @@ def header(name: bytes, size: bytes, kind: bytes = b"0") -> bytes:
 )
 def test_hostile_archives_are_refused(data: bytes, says: str) -> None:
     if not says:
-        assert [one.size for one, _ in entries(io.BytesIO(data), 1 << 30, "layer 1")] == [0]
+        assert [one.size for one, _ in iterate_tar_entries(io.BytesIO(data), 1 << 30, "layer 1")] == [0]
         return
     with pytest.raises(ToolError, match=says):
-        list(entries(io.BytesIO(data), 1 << 30, "layer 1"))
+        list(iterate_tar_entries(io.BytesIO(data), 1 << 30, "layer 1"))
 
 
 @pytest.mark.parametrize("format", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
@@ -327,7 +327,8 @@ def test_archives_of_every_format_are_read(format: int) -> None:
             entry.size = 700
             archive.addfile(entry, io.BytesIO(name.encode()[:1] * 700))
     found = [
-        (one.name, one.kind, read(1000)) for one, read in entries(io.BytesIO(out.getvalue()), 1 << 30, "it")
+        (one.name, one.kind, read(1000))
+        for one, read in iterate_tar_entries(io.BytesIO(out.getvalue()), 1 << 30, "it")
     ]
     assert found == [(name, "file", name.encode()[:1] * 700) for name in names]
 
@@ -347,10 +348,10 @@ def test_an_index_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
     top = made.image(store)
     for _ in range(6):
         data = json.dumps(top).encode()
-        store.blobs[digest_of(data)] = data
+        store.blobs[compute_blob_digest(data)] = data
         entry = {
             "mediaType": top["mediaType"],
-            "digest": digest_of(data),
+            "digest": compute_blob_digest(data),
             "size": len(data),
             "platform": {"os": "linux", "architecture": "amd64"},
         }

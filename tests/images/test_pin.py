@@ -10,9 +10,9 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.oci.auth import parse_challenge
-from gangplan.oci.http import request
-from gangplan.oci.names import DOCKER_LIST, DOCKER_MANIFEST, OCI_INDEX, SCHEMA_1, parse_reference
-from gangplan.oci.registry import Registry
+from gangplan.oci.http import send_request
+from gangplan.oci.names import DOCKER_LIST, DOCKER_MANIFEST, OCI_INDEX, SCHEMA_1_MANIFEST, parse_reference
+from gangplan.oci.registry import RegistryClient
 from tests import workspaces
 from tests.images import made
 from tests.images.registry import IDENTITY, PASSWORD, USER, Store, serve
@@ -337,7 +337,7 @@ def test_unknown_images_and_clusters_are_refused(tmp_path: Path) -> None:
         ),
         (b'{"layers": []}', DOCKER_MANIFEST, "no image"),
         (b'{"manifests": [7]}', DOCKER_LIST, "no SHA-256 digest"),
-        (b'{"schemaVersion": 1}', SCHEMA_1 + "+prettyjws", "Docker's first format"),
+        (b'{"schemaVersion": 1}', SCHEMA_1_MANIFEST + "+prettyjws", "Docker's first format"),
         (b"x" * ((4 << 20) + 1), OCI_INDEX, "at most 4194304 are read"),
     ],
 )
@@ -353,24 +353,24 @@ def test_endless_and_invalid_redirects_are_refused(store: Store) -> None:
     with serve(store) as server:
         store.moved = server.url
         with pytest.raises(ToolError, match="more than 5 times"):
-            request(f"{server.url}/v2/", most=100)
+            send_request(f"{server.url}/v2/", most=100)
         assert len(store.asked) == 6
         store.moved = "ftp://example.com"
         with pytest.raises(ToolError, match="no address"):
-            request(f"{server.url}/v2/", most=100)
+            send_request(f"{server.url}/v2/", most=100)
 
 
 def test_a_token_service_without_encryption_is_refused(store: Store) -> None:
     store.auth, store.realm = "bearer", "http://tokens.example.com/token"
     with serve(store) as server, pytest.raises(ToolError, match="without encryption"):
-        Registry({}).manifest(parse_reference(f"{server.host}/training/openmpi:5.0.8"))
+        RegistryClient({}).manifest(parse_reference(f"{server.host}/training/openmpi:5.0.8"))
 
 
 def test_a_server_that_is_not_a_registry_is_reported(store: Store) -> None:
     with serve(store) as server:
         store.faults = [404]
         with pytest.raises(ToolError, match="is no registry: it answers 404"):
-            Registry({}).manifest(parse_reference(f"{server.host}/training/openmpi:5.0.8"))
+            RegistryClient({}).manifest(parse_reference(f"{server.host}/training/openmpi:5.0.8"))
 
 
 @pytest.mark.parametrize(

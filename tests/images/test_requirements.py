@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.resolve.image_requirements import old_scans, refused_licences
-from gangplan.source import load
+from gangplan.resolve.image_requirements import find_old_scans, refused_licences
+from gangplan.source import load_document
 from gangplan.spec.catalog import ImageCatalog
-from gangplan.spec.load import parse
+from gangplan.spec.load import parse_document
 from tests import workspaces
 from tests.workspaces import gangplan
 
@@ -69,11 +69,11 @@ def test_missing_facts_are_reported_at_each_image(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("day", "is_old"), [("2026-04-01", False), ("2026-04-02", True)])
 def test_a_scan_is_too_old_after_the_allowed_days(day: str, is_old: bool) -> None:
     text = catalog("    scan: {date: 2026-01-01}\n", "{scanDays: 90}")
-    document, _ = load(text.encode(), "images/catalog.yaml")
+    document, _ = load_document(text.encode(), "images/catalog.yaml")
     assert document is not None
-    value, _ = parse(ImageCatalog, document)
+    value, _ = parse_document(ImageCatalog, document)
     assert value is not None
-    assert bool(old_scans(value, document, datetime.date.fromisoformat(day))) is is_old
+    assert bool(find_old_scans(value, document, datetime.date.fromisoformat(day))) is is_old
 
 
 def test_rendering_does_not_depend_on_the_day(tmp_path: Path) -> None:

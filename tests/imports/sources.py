@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gangplan.imports.batch import Batch, judge, read_batch
-from gangplan.imports.draft import Answers, Home
-from gangplan.imports.kinds import KINDS
+from gangplan.imports.batch import Batch, judge_batch, read_batch
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.workspace import load_workspace
 from tests.workspaces import STOCK, WIDE_CLUSTER, write
 
@@ -442,10 +442,10 @@ tags: {project: vision}
 """
 
 
-def home(root: Path, **answers: object) -> Home:
+def home(root: Path, **answers: object) -> ImportTarget:
     """Create a workspace with room for any run, with the answers that flags would give."""
     write(root, {**STOCK, "overlays/lab/cluster.yaml": WIDE_CLUSTER})
-    return Home(load_workspace(root), "nlp", Answers(**answers))  # type: ignore[arg-type]
+    return ImportTarget(load_workspace(root), "nlp", ImportAnswers(**answers))  # type: ignore[arg-type]
 
 
 def imported(root: Path, kind: str, text: str, name: str = "job.yaml", **answers: object) -> Batch:
@@ -454,8 +454,8 @@ def imported(root: Path, kind: str, text: str, name: str = "job.yaml", **answers
     folder = root / "sources"
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
-    batch = read_batch(KINDS[kind], [folder / name], workspace, {})
-    judge(batch, root / "workspace")
+    batch = read_batch(SOURCE_KINDS[kind], [folder / name], workspace, {})
+    judge_batch(batch, root / "workspace")
     return batch
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from gangplan.commands.import_app import KINDS as COMMANDS
 from gangplan.errors import Exit
-from gangplan.imports.kinds import KINDS
-from gangplan.reference.schemas import schema_of
+from gangplan.imports.kinds import SOURCE_KINDS
+from gangplan.reference.schemas import build_format_schema
 from tests.imports.sources import MPIJOB
 from tests.workspaces import STOCK, WIDE_CLUSTER, gangplan, tree, write
 
@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_there_is_a_command_for_each_kind() -> None:
-    assert list(COMMANDS) == list(KINDS)
+    assert list(COMMANDS) == list(SOURCE_KINDS)
 
 
 def test_only_the_spec_is_written(root: Path) -> None:
@@ -107,7 +107,7 @@ def test_reports_in_several_formats_agree(root: Path, tmp_path: Path) -> None:
     )
     text = outcome.out[: outcome.out.index("# specs/")]
     document = json.loads(text)
-    jsonschema.validate(document, schema_of("import"))
+    jsonschema.validate(document, build_format_schema("import"))
     (one,) = document["imported"]
     assert one["runs"]["lab"]["percent"] == 100
     assert {entry["state"] for entry in one["account"]} == {"mapped", "defaulted", "dropped"}

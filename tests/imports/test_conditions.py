@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from gangplan.imports.scripted.conditions import holds
-from gangplan.imports.scripted.expand import Scope
+from gangplan.imports.scripted.conditions import evaluate_condition
+from gangplan.imports.scripted.expand import ScriptScope
 
 KNOWN = (
     "[[ a == a || a == a && a == b ]]",
@@ -46,9 +46,9 @@ def bash(condition: str) -> bool:
 
 @pytest.mark.parametrize("condition", KNOWN)
 def test_a_known_condition_is_what_bash_finds(condition: str) -> None:
-    assert holds(condition, Scope()) is bash(condition)
+    assert evaluate_condition(condition, ScriptScope()) is bash(condition)
 
 
 @pytest.mark.parametrize("condition", LEFT_TO_BASH)
 def test_other_conditions_are_left_to_bash(condition: str) -> None:
-    assert holds(condition, Scope()) in (None, bash(condition))
+    assert evaluate_condition(condition, ScriptScope()) in (None, bash(condition))

@@ -8,10 +8,10 @@ import pytest
 
 from gangplan.imports.account import Account
 from gangplan.imports.batch import Batch
-from gangplan.imports.groups import Group, grouped
-from gangplan.imports.pods import pod_of
+from gangplan.imports.groups import SourcePodGroup, group_into_roles
+from gangplan.imports.pods import read_pod_template
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
-from gangplan.source import load
+from gangplan.source import load_document
 from tests.imports.sources import JOBSET, VOLCANO, imported
 
 TIDE = """\
@@ -230,13 +230,13 @@ def test_the_commands_decide_the_kind_and_the_roles(
     groups = []
     for name, command in zip(("zero", "one"), commands, strict=False):
         data = f"spec: {{containers: [{{name: a, image: b, command: {command!r}}}]}}".encode()
-        document, _ = load(data, "a.yaml")
+        document, _ = load_document(data, "a.yaml")
         assert document is not None
         node = Account.of(document).root()
-        pod = pod_of(node)
+        pod = read_pod_template(node)
         assert pod is not None
-        groups.append(Group(name, 1 if name == "one" else 2, pod, node))
-    found = grouped(groups)
+        groups.append(SourcePodGroup(name, 1 if name == "one" else 2, pod, node))
+    found = group_into_roles(groups)
     assert found.start == start
     assert [role.name for role in found.roles] == roles
     assert [role.name for role in found.aside] == aside

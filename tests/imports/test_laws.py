@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gangplan.findings import Location
-from gangplan.imports.account import STATES, Account
-from gangplan.imports.draft import Answers, Home
-from gangplan.imports.kinds import KINDS
-from gangplan.imports.mapping import draft_of
+from gangplan.imports.account import LEAF_STATES, Account
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
+from gangplan.imports.mapping import draft_workload_spec
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.suggest import Suggestion, with_value
-from gangplan.objects import dump, walk
-from gangplan.source import load_several
+from gangplan.objects import dump, walk_leaves
+from gangplan.source import load_all_documents
 from gangplan.workspace import load_workspace
 from tests import plain
 from tests.imports.sources import SOURCES
@@ -56,20 +56,20 @@ def accounted(kind: str, bodies: list[Any], root: Path) -> bool:
 
     Returns False for an object that is refused.
     """
-    documents, findings = load_several("---\n".join(map(dump, bodies)).encode(), "job.yaml")
+    documents, findings = load_all_documents("---\n".join(map(dump, bodies)).encode(), "job.yaml")
     assert len(documents) == len(bodies), findings
     account = Account.of(documents[0])
     others = [OtherObject(one.value, one, ()) for one in documents if isinstance(one.value, dict)]
     try:
-        work = KINDS[kind].read(account, others)
+        work = SOURCE_KINDS[kind].read(account, others)
     except ValueError:
         return False
-    draft_of(work, Home(load_workspace(root), "nlp", Answers()))
+    draft_workload_spec(work, ImportTarget(load_workspace(root), "nlp", ImportAnswers()))
     for one in (account, *work.others):
         document = documents[0] if one is account else documents[-1]
-        assert [entry.path for entry in one.entries()] == [path for path, _ in walk(document.value)]
+        assert [entry.path for entry in one.entries()] == [path for path, _ in walk_leaves(document.value)]
         for entry in one.entries():
-            assert entry.state in STATES
+            assert entry.state in LEAF_STATES
             assert entry.where == document.where(entry.path)
             assert entry.to if entry.state == "mapped" else entry.why, entry
     return True
@@ -88,7 +88,7 @@ def test_no_leaf_is_lost_in_a_changed_source(kind: str, workspace: Path, data: s
     bodies = list(plain.load_all(SOURCES[kind]))
     body = data.draw(st.sampled_from(bodies))
     for _ in range(data.draw(st.integers(1, 3))):
-        paths = [path for path, _ in walk(body) if path]
+        paths = [path for path, _ in walk_leaves(body) if path]
         path = data.draw(st.sampled_from(paths))
         path = path[: data.draw(st.integers(1, len(path)))]
         holder = body

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gangplan.imports.batch import Batch, read_batch
-from gangplan.imports.draft import Answers, Home
-from gangplan.imports.kinds import KINDS
-from gangplan.imports.report import document
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
+from gangplan.imports.report import build_import_document
 from gangplan.objects import dump_all
 from gangplan.workspace import load_workspace
 from tests import plain
@@ -85,14 +85,14 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(root: Path, kind: str, text: str, folder: Path) -> Batch:
     name = "job.sh" if kind in ("slurm", "pbs") else "job.yaml"
     (folder / name).write_text(text, encoding="utf-8")
-    home = Home(load_workspace(root), "nlp", Answers("openmpi", "", {}, True))
-    return read_batch(KINDS[kind], [folder / name], home, {})
+    home = ImportTarget(load_workspace(root), "nlp", ImportAnswers("openmpi", "", {}, True))
+    return read_batch(SOURCE_KINDS[kind], [folder / name], home, {})
 
 
 def said_nothing_of(root: Path, kind: str, text: str, folder: Path) -> list[str]:
     batch = read(root, kind, text, folder)
     file = str(next(folder.glob("job.*")))
-    return lost(kind, file, text, document(batch)["imported"])
+    return lost(kind, file, text, build_import_document(batch)["imported"])
 
 
 @pytest.mark.parametrize(("kind", "text"), CASES)
@@ -106,7 +106,7 @@ def test_every_line_of_a_source_is_in_the_account(
 def test_a_line_without_an_entry_is_found(workspace: Path, tmp_path: Path) -> None:
     """Check the reader itself: when an entry is missing, it names the line."""
     for kind, text in (("mpijob", SOURCES["mpijob"]), ("slurm", EMPTY)):
-        (one, *_) = document(read(workspace, kind, text, tmp_path))["imported"]
+        (one, *_) = build_import_document(read(workspace, kind, text, tmp_path))["imported"]
         gone = one["account"].pop(len(one["account"]) // 2)
         rest = (
             [each for each in one["account"] if each["line"] != gone["line"]]

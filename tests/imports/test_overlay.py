@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from gangplan.errors import Exit, UserError
-from gangplan.imports.merge import UnclearMergeError, operations
+from gangplan.imports.merge import UnclearMergeError, convert_to_operations
 from gangplan.objects import Body, dump, dump_all
 from gangplan.rules.imports import IMPORT_PATCH
 from gangplan.tools.kustomize import require_engine
@@ -48,7 +48,7 @@ def built(folder: Path, body: Body, patch: Any, target: dict[str, str] | None = 
 
 def same(body: Body, patch: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the operations for a merge, after checking that kustomize builds the same from both."""
-    made = operations(body, patch)
+    made = convert_to_operations(body, patch)
     head = {
         "apiVersion": body["apiVersion"],
         "kind": body["kind"],
@@ -143,7 +143,7 @@ def test_merges_become_the_expected_operations(patch: dict[str, Any], made: list
 )
 def test_unclear_merges_are_refused(patch: dict[str, Any], message: str) -> None:
     with pytest.raises(UnclearMergeError, match=message):
-        operations(RUNTIME, patch)
+        convert_to_operations(RUNTIME, patch)
 
 
 MERGE = """\

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from gangplan.imports.batch import judge, read_batch
-from gangplan.imports.draft import Answers, Home
-from gangplan.imports.kinds import KINDS
+from gangplan.imports.batch import judge_batch, read_batch
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.model.job import Job
 from gangplan.objects import dump
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.workspace import load_workspace
 from tests import plain
@@ -187,7 +187,7 @@ def planned(root: Path, files: dict[str, str]) -> Job:
     """Return the only job of a workspace, resolved."""
     stock = {name: text for name, text in STOCK.items() if not name.endswith("filings.yaml")}
     write(root, {**stock, "overlays/lab/cluster.yaml": CLUSTER, **files})
-    result = preview(Request(root, engine="serial"))
+    result = preview_render(Request(root, engine="serial"))
     assert not [one for one in result.findings if one.is_error], result.findings
     (run,) = result.runs
     return run.unit.job
@@ -212,9 +212,9 @@ def test_a_spec_comes_back_from_an_mpijob_with_the_same_plan(spec: Spec) -> None
         stock = {one: text for one, text in STOCK.items() if not one.endswith("filings.yaml")}
         write(root / "after", {**stock, "overlays/lab/cluster.yaml": CLUSTER})
         write(root, {"job.yaml": dump(mpijob(spec))})
-        home = Home(load_workspace(root / "after"), "nlp", Answers(has_licence=True))
-        batch = read_batch(KINDS["mpijob"], [root / "job.yaml"], home, {})
-        judge(batch, root / "after")
+        home = ImportTarget(load_workspace(root / "after"), "nlp", ImportAnswers(has_licence=True))
+        batch = read_batch(SOURCE_KINDS["mpijob"], [root / "job.yaml"], home, {})
+        judge_batch(batch, root / "after")
         (one,) = batch.imported
         assert one.is_right, batch.everything
         assert batch.suggestions == []
@@ -235,15 +235,18 @@ def test_a_rendered_run_comes_back_without_what_gangplan_adds_to_its_pods(name: 
     stock = {one: text for one, text in STOCK.items() if not one.endswith("filings.yaml")}
     for folder, files in (("before", {"specs/nlp/job.yaml": dump(whole)}), ("after", {})):
         write(tmp_path / folder, {**stock, "overlays/lab/cluster.yaml": CLUSTER, **files})
-    result = preview(Request(tmp_path / "before", engine="serial"))
+    result = preview_render(Request(tmp_path / "before", engine="serial"))
     (run,) = result.runs
     text = result.texts[run.path]
     assert f"mountPath: {SCRIPTS_FOLDER}" in text
     write(tmp_path, {"run.yaml": text})
     batch = read_batch(
-        KINDS["trainjob"], [tmp_path / "run.yaml"], Home(load_workspace(tmp_path / "after"), "nlp"), {}
+        SOURCE_KINDS["trainjob"],
+        [tmp_path / "run.yaml"],
+        ImportTarget(load_workspace(tmp_path / "after"), "nlp"),
+        {},
     )
-    judge(batch, tmp_path / "after")
+    judge_batch(batch, tmp_path / "after")
     (one,) = batch.imported
     assert one.is_right, batch.everything
     assert "gangplan-launch" not in one.text

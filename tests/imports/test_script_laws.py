@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gangplan.imports.account import STATES
-from gangplan.imports.draft import Answers, Home
-from gangplan.imports.kinds import KINDS
-from gangplan.imports.mapping import draft_of
-from gangplan.imports.refused import RefusedError
-from gangplan.imports.scripted.arithmetic import value_of
-from gangplan.imports.scripted.expand import Scope
-from gangplan.imports.scripted.statements import statements
+from gangplan.imports.account import LEAF_STATES
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
+from gangplan.imports.mapping import draft_workload_spec
+from gangplan.imports.refused import RefusedSourceError
+from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
+from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.imports.scripted.statements import parse_statements
 from gangplan.plan.launchers import UnreadableError
 from gangplan.workspace import load_workspace
 from tests.imports.sources import PBS, SLURM
@@ -45,16 +45,16 @@ def accounted(kind: str, text: str, root: Path, folder: Path) -> None:
     """Read and map a script; check that each line has an entry, and each entry a reason."""
     file = folder / "job.sh"
     file.write_text(text, encoding="utf-8", newline="")
-    sources, _ = KINDS[kind].find([file], {})
+    sources, _ = SOURCE_KINDS[kind].find([file], {})
     for source in sources:
         try:
-            work = KINDS[kind].read(source.account, ())
-        except (RefusedError, ValueError):
+            work = SOURCE_KINDS[kind].read(source.account, ())
+        except (RefusedSourceError, ValueError):
             continue
-        draft_of(work, Home(load_workspace(root), "nlp", Answers()))
+        draft_workload_spec(work, ImportTarget(load_workspace(root), "nlp", ImportAnswers()))
         covered = set()
         for entry in work.entries():
-            assert entry.state in STATES
+            assert entry.state in LEAF_STATES
             assert entry.to if entry.state == "mapped" else entry.why, entry
             assert entry.why != "gangplan has no place for it", entry
             covered.add(entry.where.line)
@@ -93,10 +93,13 @@ def test_a_damaged_script_gives_findings_and_no_traceback(
         text = text[:at] + what + text[at + cut :]
     file = tmp_path / "job.sh"
     file.write_text(text, encoding="utf-8", newline="")
-    sources, _ = KINDS[kind].find([file], {})
+    sources, _ = SOURCE_KINDS[kind].find([file], {})
     for source in sources:
         try:
-            draft_of(KINDS[kind].read(source.account, ()), Home(load_workspace(workspace), "nlp", Answers()))
+            draft_workload_spec(
+                SOURCE_KINDS[kind].read(source.account, ()),
+                ImportTarget(load_workspace(workspace), "nlp", ImportAnswers()),
+            )
         except ValueError:
             continue  # it becomes a finding
 
@@ -105,7 +108,7 @@ def test_a_damaged_script_gives_findings_and_no_traceback(
 @given(st.text("ab $(){}[]'\"`\\;&|<>=\n#!-*", max_size=60))
 def test_statements_cover_the_text_in_order(text: str) -> None:
     try:
-        found = statements(text)
+        found = parse_statements(text)
     except UnreadableError:
         return
     at = 0
@@ -119,7 +122,7 @@ def test_statements_cover_the_text_in_order(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.text("ab$(){}[]'\"`\\%#/:+-0123 ", max_size=40))
 def test_words_are_expanded_or_refused(raw: str) -> None:
-    scope = Scope({"a": "x", "b": None})
+    scope = ScriptScope({"a": "x", "b": None})
     try:
         for one in scope.fields(raw):
             assert isinstance(one.written(), str)
@@ -129,7 +132,7 @@ def test_words_are_expanded_or_refused(raw: str) -> None:
 
 @given(st.text("0123456789+-*/%() aN<>=!", max_size=30))
 def test_arithmetic_never_raises(text: str) -> None:
-    value_of(text, {"a": "3", "N": "x"})
+    evaluate_arithmetic(text, {"a": "3", "N": "x"})
 
 
 @pytest.mark.parametrize("depth", [10, 2000])

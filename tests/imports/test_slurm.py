@@ -125,13 +125,13 @@ def test_options_become_fields_of_the_spec(tmp_path: Path, line: str, field: str
 
 
 def _amount(text: str) -> object:
-    from gangplan.model.duration import parse_duration
-    from gangplan.model.quantity import QuantityError, parse
+    from gangplan.model.duration import parse_spec_duration
+    from gangplan.model.quantity import QuantityError, parse_quantity
 
     try:
-        return parse(text.replace("62.5Gi", "64000Mi"))
+        return parse_quantity(text.replace("62.5Gi", "64000Mi"))
     except QuantityError:
-        return parse_duration(text)
+        return parse_spec_duration(text)
 
 
 @pytest.mark.parametrize(
@@ -346,10 +346,10 @@ def test_scripts_that_only_running_would_explain_are_refused_at_their_line(
     ],
 )
 def test_files_that_are_no_script_are_refused(tmp_path: Path, data: bytes, what: str) -> None:
-    from gangplan.imports.kinds import KINDS
+    from gangplan.imports.kinds import SOURCE_KINDS
 
     (tmp_path / "job.sh").write_bytes(data)
-    sources, findings = KINDS["slurm"].find([tmp_path / "job.sh"], {})
+    sources, findings = SOURCE_KINDS["slurm"].find([tmp_path / "job.sh"], {})
     assert sources == []
     assert what in findings[0].message
     assert findings[0].rule == IMPORT_SOURCE

@@ -19,9 +19,9 @@ import pytest
 import gangplan
 from gangplan.incremental import answers
 from gangplan.incremental.answers import FOLDERS, VARIABLES
-from gangplan.incremental.look import look, memory_of
-from gangplan.incremental.store import Store
-from gangplan.workspace import READ, RENDERED
+from gangplan.incremental.look import look_at_folders, read_memory
+from gangplan.incremental.store import RecordStore
+from gangplan.workspace import READ_FOLDERS, RENDERED
 from tests import workspaces
 
 FILES = {**workspaces.STOCK, "specs/nlp/filings.yaml": workspaces.SPEC}
@@ -201,8 +201,8 @@ def test_commands_that_do_or_read_something_else_are_no_questions(
     (root.parent / "elsewhere.yaml").write_text("a: b\n")
     (root / "specs-of-old").mkdir()
     monkeypatch.chdir(root)
-    assert answers.question(["validate"]) is not None
-    assert answers.question(words) is None
+    assert answers.build_question(["validate"]) is not None
+    assert answers.build_question(words) is None
 
 
 def test_commands_that_are_no_questions_are_never_kept(root: Path) -> None:
@@ -303,7 +303,7 @@ def test_info_shows_and_clear_removes_the_records(root: Path) -> None:
 
 def test_all_folders_of_a_workspace_count() -> None:
     """An answer depends on what the workspace reads and writes."""
-    assert set(FOLDERS) == {*READ, RENDERED}
+    assert set(FOLDERS) == {*READ_FOLDERS, RENDERED}
 
 
 def test_all_variables_that_the_program_reads_count() -> None:
@@ -328,7 +328,7 @@ def test_all_variables_that_the_program_reads_count() -> None:
 
 def test_only_the_newest_answers_are_kept(tmp_path: Path) -> None:
     """The cache does not grow without limit."""
-    store = answers.Store(str(tmp_path))
+    store = answers.RecordStore(str(tmp_path))
     for number in range(answers.MOST_ANSWERS + 9):
         store.put(f"answers/{number:032}", number)
         os.utime(Path(str(store.folder), f"answers/{number:032}"), ns=(number, number))
@@ -349,9 +349,9 @@ def test_a_place_for_packages_that_does_not_exist_is_passed_over(root: Path, pla
 
 def _asked(root: Path) -> answers.Question:
     """Return a question about a workspace as it is, asked long after its last change."""
-    store = Store(str(root))
-    memory = memory_of(store.get("folders"))
-    return answers.Question(str(root), "0123", store, memory, look(str(root), FOLDERS, memory))
+    store = RecordStore(str(root))
+    memory = read_memory(store.get("folders"))
+    return answers.Question(str(root), "0123", store, memory, look_at_folders(str(root), FOLDERS, memory))
 
 
 @pytest.mark.parametrize("is_touched", [False, True])
@@ -365,7 +365,9 @@ def test_a_large_workspace_is_looked_at_once(
     first = _asked(root)
     first.write(1, b"said")
     seen: list[Sequence[str]] = []
-    monkeypatch.setattr(answers, "look", lambda *given, **_: seen.append(given) or look(*given))
+    monkeypatch.setattr(
+        answers, "look_at_folders", lambda *given, **_: seen.append(given) or look_at_folders(*given)
+    )
     if is_touched:
         text = (root / SPEC).read_text()
         (root / SPEC).write_text(text + "run: 2\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.emit import journal
-from gangplan.incremental.seal import sealed
+from gangplan.incremental.seal import seal_text
 from tests import workspaces
 from tests.test_render import _render_and_die, _restore
 from tests.workspaces import gangplan, render, rendered, write
@@ -20,8 +20,8 @@ SECOND = workspaces.SPEC.replace("workers: 4", "workers: 2")
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Create a workspace whose tree counts as large."""
-    monkeypatch.setattr(journal, "MANY", 1)
-    monkeypatch.setattr(journal, "PART", 0)
+    monkeypatch.setattr(journal, "JOURNAL_MIN_FILES", 1)
+    monkeypatch.setattr(journal, "JOURNAL_FRACTION", 0)
     found = write(tmp_path / "work", workspaces.STOCK)
     for name in ("second", "third"):
         write(found, {f"specs/nlp/{name}.yaml": SECOND})
@@ -65,7 +65,7 @@ def test_a_journal_of_someone_else_is_discarded(root: Path, tmp_path: Path) -> N
     before = rendered(root)
     for secret in (b"", b"guessed"):
         text = json.dumps({"staged": [], "gone": ["../../precious", next(iter(before))]}).encode()
-        (root / ".gangplan/journal").write_bytes(sealed(text, secret))
+        (root / ".gangplan/journal").write_bytes(seal_text(text, secret))
         assert gangplan("validate", "-C", root).code == 0
         assert precious.exists()
         assert rendered(root) == before
@@ -84,7 +84,7 @@ def test_a_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> 
         (root / "specs/nlp/third.yaml").unlink(missing_ok=True)
         gangplan("render", "-C", root)
         assert workspaces.tree(elsewhere) == before
-    assert not journal.is_plain(root / "rendered", "../specs/nlp/team.yaml")
+    assert not journal.is_inside_tree(root / "rendered", "../specs/nlp/team.yaml")
 
 
 def test_changes_of_a_large_part_of_the_tree_have_no_journal(
@@ -92,8 +92,8 @@ def test_changes_of_a_large_part_of_the_tree_have_no_journal(
 ) -> None:
     """The tree is exchanged as a whole instead."""
     made: list[object] = []
-    monkeypatch.setattr(journal, "make", lambda *arguments: made.append(arguments))
-    monkeypatch.setattr(journal, "PART", 10)
+    monkeypatch.setattr(journal, "commit_staged_files", lambda *arguments: made.append(arguments))
+    monkeypatch.setattr(journal, "JOURNAL_FRACTION", 10)
     write(root, {"specs/nlp/second.yaml": SECOND.replace("gpus: 2", "gpus: 1")})
     render(root)
     assert not made

@@ -9,11 +9,11 @@ from unittest import mock
 import pytest
 
 from gangplan import workspace
-from gangplan.incremental.store import Store
+from gangplan.incremental.store import RecordStore
 from gangplan.pipeline import clusters, scan
-from gangplan.pipeline.render import render
+from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.seen import looked
+from gangplan.pipeline.seen import look_at_workspace
 from tests import workspaces
 from tests.incremental.edits import FILES, story
 
@@ -106,7 +106,7 @@ def test_clean_folders_are_not_scanned_again(root: Path) -> None:
         seen.append(text)
         return []
 
-    with mock.patch.object(scan, "secrets_in", note):
+    with mock.patch.object(scan, "find_secrets", note):
         workspaces.gangplan("validate", "-C", root)
         assert seen == []
         path = root / "specs/nlp/notes.yaml"
@@ -119,11 +119,11 @@ def test_a_render_that_ended_in_between_is_noticed(root: Path) -> None:
     """Between the look of a command and its lock, another one changed a spec and rendered it: nothing that
     this one assumes about rendered/ is true any more."""
     path = root / "specs/nlp/notes.yaml"
-    before = looked(root, Store(str(root)))
+    before = look_at_workspace(root, RecordStore(str(root)))
     path.write_text(path.read_text() + "run: 2\n")
     assert workspaces.gangplan("render", "-C", root, "--no-cache").code == 0
     request = Request(root.resolve(), engine="serial", uses_cache=True, looked=before)
-    result = render(request)
+    result = render_tree(request)
     there = {path.relative_to(root / "rendered").as_posix() for path in (root / "rendered").rglob("*.yaml")}
     assert {change.path for change in result.changes} == there
     assert workspaces.gangplan("render", "-C", root, "--check", "--no-cache").code == 0

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.incremental.look import look
+from gangplan.incremental.look import look_at_folders
 from tests import workspaces
 from tests.incremental.edits import FILES
 
@@ -61,8 +61,8 @@ def test_a_look_with_memory_equals_one_without(steps: list[tuple[str, str, bytes
         memory: dict[str, tuple[str, str]] = {}
         for step in steps:
             _do(Path(folder) / "specs", *step)
-            seen = look(folder, ["specs", "missing"], memory)
-            assert seen.contents == look(folder, ["specs", "missing"], {}).contents
+            seen = look_at_folders(folder, ["specs", "missing"], memory)
+            assert seen.contents == look_at_folders(folder, ["specs", "missing"], {}).contents
             memory = {**memory, **seen.memory}
 
 
@@ -73,12 +73,12 @@ def test_only_a_changed_folder_is_read(tmp_path: Path) -> None:
         for file in range(100):
             (tmp_path / f"specs/t{number}/{file}").write_text("x")
     time.sleep(0.15)
-    first = look(str(tmp_path), ["specs"], {})
+    first = look_at_folders(str(tmp_path), ["specs"], {})
     assert first.read == 1000
     assert len(first.memory) == 11
-    assert look(str(tmp_path), ["specs"], first.memory).read == 0
+    assert look_at_folders(str(tmp_path), ["specs"], first.memory).read == 0
     (tmp_path / "specs/t3/7").write_text("y")
-    second = look(str(tmp_path), ["specs"], first.memory)
+    second = look_at_folders(str(tmp_path), ["specs"], first.memory)
     assert second.read == 100
     assert second.digest != first.digest
     assert {path for path in first.contents if first.contents[path] != second.contents[path]} == {"specs/t3"}
@@ -88,7 +88,7 @@ def test_a_very_recent_change_is_not_remembered(tmp_path: Path) -> None:
     """The system cannot distinguish two changes within a tick of the clock."""
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs/a").write_text("x")
-    assert "specs" not in look(str(tmp_path), ["specs"], {}).memory
+    assert "specs" not in look_at_folders(str(tmp_path), ["specs"], {}).memory
 
 
 def test_a_copy_is_known_by_its_bytes(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_copy_is_known_by_its_bytes(tmp_path: Path) -> None:
         (tmp_path / "one/specs" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "one/specs" / name).write_text(text)
     shutil.copytree(tmp_path / "one", tmp_path / "two")
-    one, two = (look(str(tmp_path / name), ["specs"], {}) for name in ("one", "two"))
+    one, two = (look_at_folders(str(tmp_path / name), ["specs"], {}) for name in ("one", "two"))
     assert one.digest == two.digest
 
 
@@ -107,12 +107,12 @@ def test_two_processes_see_the_same_as_one(tmp_path: Path, monkeypatch: pytest.M
         folder.mkdir(parents=True)
         (folder / "a.yaml").write_text(f"{number}")
     (tmp_path / "specs" / "link").symlink_to("team-1")
-    alone = look(str(tmp_path), ["specs", "missing"], {})
+    alone = look_at_folders(str(tmp_path), ["specs", "missing"], {})
     monkeypatch.setattr("gangplan.incremental.look.MANY", 10)
     forks: list[int] = []
     fork = os.fork
     monkeypatch.setattr(os, "fork", lambda: forks.append(1) or fork())
-    shared = look(str(tmp_path), ["specs", "missing"], {}, workers=2)
+    shared = look_at_folders(str(tmp_path), ["specs", "missing"], {}, workers=2)
     assert forks == [1]
     assert (shared.contents, shared.said, shared.read) == (alone.contents, alone.said, alone.read)
     assert (shared.files, shared.plain) == (alone.files, alone.plain)
@@ -124,13 +124,13 @@ def test_a_second_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pyt
         folder = tmp_path / "specs" / f"team-{number}"
         folder.mkdir(parents=True)
         (folder / "a.yaml").write_text(f"{number}")
-    alone = look(str(tmp_path), ["specs"], {})
+    alone = look_at_folders(str(tmp_path), ["specs"], {})
     monkeypatch.setattr("gangplan.incremental.look.MANY", 3)
     parent, dump = os.getpid(), marshal.dump
     monkeypatch.setattr(
         marshal, "dump", lambda *given: os.kill(os.getpid(), 9) if os.getpid() != parent else dump(*given)
     )
-    assert look(str(tmp_path), ["specs"], {}, workers=2).contents == alone.contents
+    assert look_at_folders(str(tmp_path), ["specs"], {}, workers=2).contents == alone.contents
 
 
 def test_a_folder_of_specs_is_listed_once(tmp_path: Path) -> None:

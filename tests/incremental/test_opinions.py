@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from gangplan.incremental.store import Store
-from gangplan.pipeline.opinions import MOST_BATCHES, Opinions
+from gangplan.incremental.store import RecordStore
+from gangplan.pipeline.opinions import MOST_BATCHES, SecondOpinions
 from gangplan.tools.kubeconform import Kubeconform
-from gangplan.tools.pins import KUBECONFORM
+from gangplan.tools.pins import KUBECONFORM_TOOL
 from tests import workspaces
 from tests.incremental.edits import FILES, SPECS
 
-pytestmark = pytest.mark.real_tool(KUBECONFORM.name)
+pytestmark = pytest.mark.real_tool(KUBECONFORM_TOOL.name)
 
 
 @pytest.fixture
@@ -86,13 +86,13 @@ def test_all_are_shown_once_a_telling_file_is_gone(root: Path, seen: Callable[[]
 
 def test_all_are_shown_once_a_batch_is_forgotten(root: Path, seen: Callable[[], set[str]]) -> None:
     """Its record was removed with an older cache, or as one of too many."""
-    Store(str(root)).keep_newest("batches", 0)
+    RecordStore(str(root)).keep_newest("batches", 0)
     assert len([one for one in seen() if "/runs/" in one and "launch." not in one]) == 2 * len(SPECS)
 
 
 def test_batches_do_not_pile_up(tmp_path: Path) -> None:
     """A workspace that is never validated has a batch for every render."""
-    opinions = Opinions(store := Store(str(tmp_path)))
+    opinions = SecondOpinions(store := RecordStore(str(tmp_path)))
     for number in range(MOST_BATCHES + 3):
         opinions.batch([("a", str(number)), ("b", "")], {"a"})
     assert len(list(store.files("batches"))) == MOST_BATCHES
@@ -100,7 +100,7 @@ def test_batches_do_not_pile_up(tmp_path: Path) -> None:
 
 def test_without_telling_files_there_is_no_batch(tmp_path: Path) -> None:
     """A command that did not ask which files are telling does not know that there are none."""
-    opinions = Opinions(Store(str(tmp_path)), "judge")
+    opinions = SecondOpinions(RecordStore(str(tmp_path)), "judge")
     assert opinions.batch([("a", "1")], set()) == ""
     opinions.count([("a", "1")], "")
     assert opinions.unjudged(lambda: {"a": "1"}) == ["a"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.incremental.store import Store
-from gangplan.pipeline.shapes import MOST, KeptShapes
+from gangplan.incremental.store import RecordStore
+from gangplan.pipeline.shapes import MOST, StoredShapes
 from gangplan.tools.kustomize import KustomizeEngine
 from gangplan.workspace import load_workspace
 from tests import workspaces
@@ -108,8 +108,8 @@ def test_results_that_could_contain_a_secret_are_not_kept(root: Path, built: Bui
 
 def test_the_newest_shapes_stay(root: Path) -> None:
     component = load_workspace(root).components["lab"]
-    kept = KeptShapes(Store(str(root)), "lab", component)
+    kept = StoredShapes(RecordStore(str(root)), "lab", component)
     kept.add({("kind", str(number)): {"number": number} for number in range(MOST + 3)})
-    again = KeptShapes(Store(str(root)), "lab", component)
+    again = StoredShapes(RecordStore(str(root)), "lab", component)
     assert again.get(("kind", "2")) is None
     assert again.get(("kind", "3")) == {"number": 3}

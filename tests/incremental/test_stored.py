@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.findings import Finding, Fix, Location, Waived
-from gangplan.pipeline.stored import Shared, compacted, demand_json, demand_of, finding_json, finding_of
+from gangplan.pipeline.stored import (
+    SharedValues,
+    compact_shared_values,
+    demand_json,
+    demand_of,
+    dump_finding,
+    load_finding,
+)
 from gangplan.pipeline.team_results import TeamResults
-from gangplan.pipeline.worker import Expanded
+from gangplan.pipeline.worker import TaskResult
 from gangplan.rulebook import Rulebook
 from gangplan.rules.model import Severity
 from gangplan.rules.specs import RUN_RENAMED
@@ -66,7 +73,7 @@ def test_demands_read_back_equal(demand: RunDemand) -> None:
 @given(FINDINGS)
 def test_findings_read_back_equal(finding: Finding) -> None:
     """Every field is kept, even those that equality leaves out."""
-    read = finding_of(_held(finding_json(finding, Rulebook().policy)), Rulebook().policy)
+    read = load_finding(_held(dump_finding(finding, Rulebook().policy)), Rulebook().policy)
     assert read == finding
     assert (read.fix, read.clusters, read.where.end) == (finding.fix, finding.clusters, finding.where.end)
     assert type(read.rule) is type(finding.rule)
@@ -74,14 +81,18 @@ def test_findings_read_back_equal(finding: Finding) -> None:
 
 def test_only_values_in_use_stay() -> None:
     """Values that no result refers to any more are left out, and the numbers are adjusted."""
-    shared = Shared({})
+    shared = SharedValues({})
     assert [shared.number("demands", one) for one in ("a", "b", "a", "c")] == [0, 1, 0, 2]
     for policies in ("x", "y"):
         shared.number("policies", policies)
     for facts in (["old"], ["new"]):
         shared.number("facts", facts)
     told = [[], [], [], {}, [["lab", "job", [], 2]], 1, 1, 1, [["lab", "nlp", "job", "job-1", "", [], 1]]]
-    assert compacted([told], shared.values) == {"demands": ["c"], "policies": ["y"], "facts": [["new"]]}
+    assert compact_shared_values([told], shared.values) == {
+        "demands": ["c"],
+        "policies": ["y"],
+        "facts": [["new"]],
+    }
     assert (told[4][0][-1], told[8][0][-1]) == (0, 0)
     assert told[7] == 0
 
@@ -98,7 +109,7 @@ def test_folded_results_come_back() -> None:
     for name in ("a", "b"):
         file = f"specs/nlp/{name}.yaml"
         demand = RunDemand(1, {"cpu": Fraction(1, 3)}, (), True)
-        results.note(Expanded(file, demands=[("lab", name, Location(file, 1, 1), demand)]), {}.get)
+        results.note(TaskResult(file, demands=[("lab", name, Location(file, 1, 1), demand)]), {}.get)
         results.fold()
         assert results.has_new
     new, shared = results.new()

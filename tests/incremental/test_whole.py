@@ -10,9 +10,9 @@ from unittest import mock
 import pytest
 
 from gangplan.pipeline import known
-from gangplan.pipeline.course import Course
-from gangplan.pipeline.known import Known
-from gangplan.pipeline.whole import Whole
+from gangplan.pipeline.course import PipelineState
+from gangplan.pipeline.known import KnownResults
+from gangplan.pipeline.whole import WholeTeam
 from tests import workspaces
 from tests.incremental.edits import FILES
 
@@ -33,17 +33,17 @@ def root(tmp_path: Path) -> Path:
 def read() -> Iterator[list[str]]:
     """Record the specs whose results are read, and the teams that are read again."""
     seen: list[str] = []
-    result, details = known.expanded_of, Known.details
+    result, details = known.load_expanded, KnownResults.details
 
     def one(file: str, *given: object) -> object:
         seen.append(file)
         return result(file, *given)
 
-    def team(self: Known, whole: Whole) -> object:
+    def team(self: KnownResults, whole: WholeTeam) -> object:
         seen.append(whole.team)
         return details(self, whole)
 
-    with mock.patch.object(known, "expanded_of", one), mock.patch.object(Known, "details", team):
+    with mock.patch.object(known, "load_expanded", one), mock.patch.object(KnownResults, "details", team):
         yield seen
 
 
@@ -116,15 +116,15 @@ def test_a_missing_record_is_made_again(root: Path) -> None:
 
 def test_parts_that_teams_leave_out_are_added_once(root: Path) -> None:
     """They are asked for several times."""
-    completed: list[Course] = []
-    complete = Course.complete
+    completed: list[PipelineState] = []
+    complete = PipelineState.complete
 
-    def note(self: Course) -> None:
+    def note(self: PipelineState) -> None:
         completed.append(self)
         complete(self)
         complete(self)
 
-    with mock.patch.object(Course, "complete", note):
+    with mock.patch.object(PipelineState, "complete", note):
         change(root, "priority: high")
         assert workspaces.gangplan("validate", "-C", root).code == 0
     (course,) = completed

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gangplan.kueue.model import Workload
-from gangplan.pipeline.render import preview
+from gangplan.kueue.model import KueueWorkload
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.standing import built_world
-from gangplan.simulate import run_of, simulate
+from gangplan.pipeline.standing import build_previewed_world
+from gangplan.simulate import read_workload, simulate_runs
 from gangplan.source import load_objects
-from gangplan.validate.kueue.members import setup_of
+from gangplan.validate.kueue.members import read_quota_setup
 from tests.sweeps.files import SWEEP, us_05, workspace
 from tests.workspaces import CATALOG, CLUSTER, SPEC, gangplan, write
 
@@ -34,19 +34,21 @@ patches:
 def most_at_once(result: Result, root: Path, cluster: str = "lab") -> dict[str, int]:
     """Return the most runs of each sweep that hold quota at once, by the port of Kueue's scheduler."""
     request = Request(root)
-    world = built_world(request, cluster, result)
-    runs: list[Workload] = []
+    world = build_previewed_world(request, cluster, result)
+    runs: list[KueueWorkload] = []
     for one in result.runs:
         job = one.unit.job
         name = job.trial.sweep if job.trial else job.name
-        run = run_of(world, list(load_objects(result.texts[one.path])), one.name, duration=3600.0, team=name)
+        run = read_workload(
+            world, list(load_objects(result.texts[one.path])), one.name, duration=3600.0, team=name
+        )
         assert run is not None
         runs.append(run)
     teams = {run.name: run.team for run in runs}
     now: dict[str, int] = {}
     most: dict[str, int] = {}
     ended: dict[str, int] = {}
-    for event in simulate(setup_of(world), runs).events:
+    for event in simulate_runs(read_quota_setup(world), runs).events:
         team = teams[event.run]
         if event.what == "admitted":
             now[team] = now.get(team, 0) + 1
@@ -60,7 +62,7 @@ def most_at_once(result: Result, root: Path, cluster: str = "lab") -> dict[str, 
 
 def previewed(root: Path) -> Result:
     """Render the workspace in memory, without errors."""
-    result = preview(Request(root))
+    result = preview_render(Request(root))
     assert not [one for one in result.findings if one.is_error], result.findings
     return result
 
@@ -91,7 +93,7 @@ def test_a_team_and_its_sweep_together_stay_within_the_team_quota(
             "specs/vision/team.yaml": team,
         },
     )
-    result = preview(Request(root))
+    result = preview_render(Request(root))
     (slower,) = [one for one in result.findings if one.rule == "sweep-slower"]
     assert slower.message.startswith(f"{words} at once, not 6")
     assert most_at_once(result, root) == {"rates": most}
@@ -161,15 +163,15 @@ def test_a_run_of_the_team_goes_before_its_trials(
         },
     )
     result = previewed(root)
-    world = built_world(Request(root), "lab", result)
-    runs: list[Workload] = []
+    world = build_previewed_world(Request(root), "lab", result)
+    runs: list[KueueWorkload] = []
     for one in result.runs:
-        run = run_of(world, list(load_objects(result.texts[one.path])), one.name, duration=7200.0)
+        run = read_workload(world, list(load_objects(result.texts[one.path])), one.name, duration=7200.0)
         assert run is not None
         is_own = one.unit.job.trial is None
         name = "own" if is_own else one.name
         runs.append(replace(run, name=name, arrival=own_comes if is_own else trials_come))
-    events = simulate(setup_of(world), runs).events
+    events = simulate_runs(read_quota_setup(world), runs).events
     own = [event for event in events if event.run == "own"]
     assert [event.what for event in own if event.what in ("admitted", "preempted", "finished")] == [
         "admitted",
@@ -202,7 +204,7 @@ def test_no_sweep_ever_holds_more_than_maxconcurrent(
     text = text.replace("maxConcurrent: 2", f"maxConcurrent: {at_once}")
     root = workspace(tmp_path_factory.mktemp("law"), text, **{"images/catalog.yaml": CATALOG})
     write(root, {"specs/nlp/job.yaml": SPEC})
-    result = preview(Request(root))
+    result = preview_render(Request(root))
     told = {one.rule for one in result.findings if one.is_error}
     if told:
         assert told == {"sweep-uncapped"}

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from gangplan.kueue.flavors import Mode, fits_quota, goes_on, is_preferred
-from gangplan.kueue.hierarchy import cycle, in_cycle
+from gangplan.kueue.flavors import FlavorMode, find_quota_mode, is_preferred_flavor, should_try_next_flavor
+from gangplan.kueue.hierarchy import find_cohort_cycle, is_in_cohort_cycle
 from gangplan.kueue.model import ClusterQueue, Fungibility, Member, PreemptionRules, ResourceGroup
 from gangplan.kueue.tree import QuotaTree
-from gangplan.kueue.units import MOST_INT64, counted, rounded, shown
-from gangplan.model.support import KUEUE
+from gangplan.kueue.units import MOST_INT64, convert_to_kueue_count, format_kueue_amount, round_to_kueue_count
+from gangplan.model.support import KUEUE_LINES
 
 KEY = ("pool", "gpu")
 
@@ -40,10 +40,14 @@ def test_queues_below_a_cycle_have_only_their_own_quota() -> None:
     assert [tree.most(queue.name, KEY) for queue in queues] == [4, 4, 4, 5]
     assert tree.parent == [-1, -1, -1, 7, -1, -1, -1, -1]
     parents = {one.name: one.parent for one in cohorts}
-    assert [in_cycle(parents, name) for name in ("a", "b", "c", "d", "only-named", "")] == [True] * 3 + [
-        False
-    ] * 3
-    assert (cycle(parents, "b"), cycle(parents, "c"), cycle(parents, "d")) == (["b", "a", "b"], [], [])
+    assert [is_in_cohort_cycle(parents, name) for name in ("a", "b", "c", "d", "only-named", "")] == [
+        True
+    ] * 3 + [False] * 3
+    assert (
+        find_cohort_cycle(parents, "b"),
+        find_cohort_cycle(parents, "c"),
+        find_cohort_cycle(parents, "d"),
+    ) == (["b", "a", "b"], [], [])
 
 
 def test_only_the_balance_shows_a_debt() -> None:
@@ -58,15 +62,15 @@ def test_only_the_balance_shows_a_debt() -> None:
 @pytest.mark.parametrize(
     ("reclaim", "amount", "expected"),
     [
-        ("Never", 5, (Mode.NO_FIT, 0)),  # more than they own together
-        ("Never", 1, (Mode.FIT, 0)),
-        ("Never", 2, (Mode.NO_CANDIDATES, 0)),  # its own quota, which the other queue holds
-        ("Never", 3, (Mode.NO_FIT, 1)),  # it would have to preempt for what it borrows
-        ("Any", 3, (Mode.NO_CANDIDATES, 1)),
+        ("Never", 5, (FlavorMode.NO_FIT, 0)),  # more than they own together
+        ("Never", 1, (FlavorMode.FIT, 0)),
+        ("Never", 2, (FlavorMode.NO_CANDIDATES, 0)),  # its own quota, which the other queue holds
+        ("Never", 3, (FlavorMode.NO_FIT, 1)),  # it would have to preempt for what it borrows
+        ("Any", 3, (FlavorMode.NO_CANDIDATES, 1)),
     ],
 )
 def test_the_mode_of_a_flavor_depends_on_reclaim_and_amount(
-    reclaim: str, amount: int, expected: tuple[Mode, int]
+    reclaim: str, amount: int, expected: tuple[FlavorMode, int]
 ) -> None:
     """Two queues own 2 each; the other one holds 3. The cluster uses fair sharing."""
     queue = ClusterQueue(
@@ -74,45 +78,70 @@ def test_the_mode_of_a_flavor_depends_on_reclaim_and_amount(
         preemption=PreemptionRules(reclaim=reclaim),
     )
     tree = QuotaTree([queue, member("b", "all", 2)], []).loaded({"b": {KEY: 3}})
-    assert fits_quota(tree, queue, 0, amount, is_fair=True) == expected
+    assert find_quota_mode(tree, queue, 0, amount, is_fair=True) == expected
 
 
 def test_the_search_for_a_flavor_goes_on_by_fungibility() -> None:
     stops, tries = Fungibility(), Fungibility("TryNextFlavor", "MayStopSearch")
-    assert [goes_on((mode, 0), stops) for mode in Mode] == [True, True, True, True, False]
-    assert [goes_on((mode, 0), tries) for mode in Mode] == [True, True, False, False, False]
-    assert goes_on((Mode.FIT, 1), tries)
-    assert not goes_on((Mode.FIT, 1), stops)
+    assert [should_try_next_flavor((mode, 0), stops) for mode in FlavorMode] == [
+        True,
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert [should_try_next_flavor((mode, 0), tries) for mode in FlavorMode] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert should_try_next_flavor((FlavorMode.FIT, 1), tries)
+    assert not should_try_next_flavor((FlavorMode.FIT, 1), stops)
 
 
 def test_the_preferred_flavor_follows_the_preference() -> None:
-    near, far = (Mode.PREEMPT, 0), (Mode.FIT, 1)
+    near, far = (FlavorMode.PREEMPT, 0), (FlavorMode.FIT, 1)
     for rules, better, worse in (
         (Fungibility(), far, near),
         (Fungibility(preference="PreemptionOverBorrowing"), near, far),
     ):
-        for kueue in (KUEUE["0.18"], KUEUE["0.19"]):
-            assert is_preferred(better, worse, rules, kueue)
-            assert not is_preferred(worse, better, rules, kueue)
-            assert not is_preferred((Mode.NO_FIT, 0), (Mode.NO_FIT, 0), rules, kueue)
-        assert is_preferred(worse, (Mode.NO_CANDIDATES, 0), rules, KUEUE["0.19"])
+        for kueue in (KUEUE_LINES["0.18"], KUEUE_LINES["0.19"]):
+            assert is_preferred_flavor(better, worse, rules, kueue)
+            assert not is_preferred_flavor(worse, better, rules, kueue)
+            assert not is_preferred_flavor((FlavorMode.NO_FIT, 0), (FlavorMode.NO_FIT, 0), rules, kueue)
+        assert is_preferred_flavor(worse, (FlavorMode.NO_CANDIDATES, 0), rules, KUEUE_LINES["0.19"])
 
 
 def test_older_versions_prefer_other_flavors() -> None:
     """0.18 may prefer a flavor without candidates to borrowing; 0.15 has the two words swapped."""
-    near, far = (Mode.NO_CANDIDATES, 0), (Mode.FIT, 1)
+    near, far = (FlavorMode.NO_CANDIDATES, 0), (FlavorMode.FIT, 1)
     careful = Fungibility(preference="PreemptionOverBorrowing")
-    assert is_preferred(far, near, careful, KUEUE["0.19"])
-    assert is_preferred(near, far, careful, KUEUE["0.18"])
-    assert is_preferred(far, near, careful, KUEUE["0.15"])
-    assert is_preferred(near, far, Fungibility(preference="BorrowingOverPreemption"), KUEUE["0.15"])
-    assert is_preferred(far, near, Fungibility(), KUEUE["0.15"])
+    assert is_preferred_flavor(far, near, careful, KUEUE_LINES["0.19"])
+    assert is_preferred_flavor(near, far, careful, KUEUE_LINES["0.18"])
+    assert is_preferred_flavor(far, near, careful, KUEUE_LINES["0.15"])
+    assert is_preferred_flavor(
+        near, far, Fungibility(preference="BorrowingOverPreemption"), KUEUE_LINES["0.15"]
+    )
+    assert is_preferred_flavor(far, near, Fungibility(), KUEUE_LINES["0.15"])
 
 
 def test_amounts_are_rounded_up() -> None:
-    assert (rounded("cpu", 1), rounded("memory", 1), rounded("cpu", 10**30)) == (1, 1, MOST_INT64)
-    assert (counted("cpu", Fraction(1, 3)), counted("gpu", Fraction(1, 3))) == (334, 1)
-    assert [shown("cpu", 1500), shown("memory", 2**30), shown("gpu", MOST_INT64)] == [
+    assert (
+        round_to_kueue_count("cpu", 1),
+        round_to_kueue_count("memory", 1),
+        round_to_kueue_count("cpu", 10**30),
+    ) == (1, 1, MOST_INT64)
+    assert (convert_to_kueue_count("cpu", Fraction(1, 3)), convert_to_kueue_count("gpu", Fraction(1, 3))) == (
+        334,
+        1,
+    )
+    assert [
+        format_kueue_amount("cpu", 1500),
+        format_kueue_amount("memory", 2**30),
+        format_kueue_amount("gpu", MOST_INT64),
+    ] == [
         "1500m",
         "1Gi",
         "unlimited",

@@ -38,7 +38,7 @@ HOSTS = [f"run-node-0-{index}.run" for index in range(4)]
 @pytest.fixture(params=SHELLS_THAT_WAIT)
 def pod(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pod:
     """A launcher with retries, whose hosts answer."""
-    monkeypatch.setattr(import_module("gangplan.generators.launch"), "WAIT_S", WAIT_S)
+    monkeypatch.setattr(import_module("gangplan.generators.launch"), "WORKER_WAIT_S", WAIT_S)
     monkeypatch.setattr(import_module("gangplan.generators.launch"), "HOLD_S", HOLD_S)
     found = container(SPECS["openmpi"] + "retries: 1\n", folder=tmp_path)
     pod = Pod.of(tmp_path, str(request.param), found)

@@ -33,7 +33,7 @@ def shell(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=SPECS)
 def pod(request: pytest.FixtureRequest, shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pod:
     """A launcher of each family."""
-    monkeypatch.setattr(import_module("gangplan.generators.launch"), "WAIT_S", WAIT_S)
+    monkeypatch.setattr(import_module("gangplan.generators.launch"), "WORKER_WAIT_S", WAIT_S)
     setup = 'export FROM_SETUP="yes"\necho "$UNSET_VARIABLE"\nfalse\nreturn 3\n'
     (tmp_path / "setvars.sh").write_text(setup)
     return Pod.of(tmp_path, shell, container(SPECS[request.param], folder=tmp_path))

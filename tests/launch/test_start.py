@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.generators.scripts import launch_scripts
+from gangplan.generators.scripts import read_launch_scripts
 from gangplan.model.exits import LAUNCH_EXITS, PREFLIGHT_EXITS
 from tests import plain, workspaces
 from tests.launch.scripts import SHELLS, Pod, container
@@ -20,7 +20,7 @@ from tests.mpijob.base import OPERATOR
 from tests.resolve.test_identity import AWS, STS
 
 SCRIPTS = LAUNCH_EXITS["scripts"].code
-TEXTS = launch_scripts()
+TEXTS = read_launch_scripts()
 ROLES = {
     "launcher.sh": ("launcher", SPECS["openmpi"]),
     "worker.sh": ("node", SPECS["openmpi"]),
@@ -171,7 +171,7 @@ OPTIONED: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 def test_every_option_is_produced_by_some_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("gangplan.generators.launch"), "WAIT_S", 3)
+    monkeypatch.setattr(import_module("gangplan.generators.launch"), "WORKER_WAIT_S", 3)
     found = []
     for number, (spec, files) in enumerate(OPTIONED):
         root = workspaces.stock(tmp_path / str(number))

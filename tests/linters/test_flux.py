@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.cel import checks_of
-from gangplan.gitops.health import CURRENT, FAILED, state_of
+from gangplan.gitops.cel import build_health_expressions
+from gangplan.gitops.health import KSTATUS_CURRENT, KSTATUS_FAILED, find_health_state
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.gitops.test_health import CASES, TABLE
@@ -25,7 +25,7 @@ SOURCES = {
     "a digest": ("--repo", "oci://registry.example.com/ml/jobs", "--revision", "sha256:" + "1" * 64),
     "a folder": ("--repo", "https://git.example.com/a/b.git", "--prefix", "ml/jobs", "--namespace", "sync"),
 }
-WORDS = {CURRENT: "Current", FAILED: "Failed"}
+WORDS = {KSTATUS_CURRENT: "Current", KSTATUS_FAILED: "Failed"}
 
 
 def asked(**questions: Any) -> dict[str, list[str]]:
@@ -54,16 +54,16 @@ def test_flux_reads_every_field(name: str, tmp_path: Path) -> None:
             cases = [case.values[1] for case in CASES if case.values[1]["kind"] == check["kind"]]
             questions = [{"check": check, "object": {"apiVersion": "a/v1", **one}} for one in cases]
             said = asked(checks=questions)["checks"]
-            flux = [state_of(TABLE[check["kind"]], one).flux for one in cases]
+            flux = [find_health_state(TABLE[check["kind"]], one).flux for one in cases]
             assert said == [WORDS.get(word, "InProgress") for word in flux]
 
 
 def test_fluxs_evaluator_gives_every_recorded_status_its_word() -> None:
     bodies = [case.values[1] for case in CASES]
-    checks = {kind: checks_of([table])[0] for kind, table in TABLE.items()}
+    checks = {kind: build_health_expressions([table])[0] for kind, table in TABLE.items()}
     questions = [{"check": checks[body["kind"]], "object": {"apiVersion": "a/v1", **body}} for body in bodies]
     said = asked(checks=questions)["checks"]
-    wanted = [WORDS.get(state_of(TABLE[body["kind"]], body).flux, "InProgress") for body in bodies]
+    wanted = [WORDS.get(find_health_state(TABLE[body["kind"]], body).flux, "InProgress") for body in bodies]
     assert dict(zip([case.id for case in CASES], said, strict=True)) == dict(
         zip([case.id for case in CASES], wanted, strict=True)
     )

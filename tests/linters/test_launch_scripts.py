@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from gangplan.generators.scripts import SCRIPT_FILES, start_text
-from gangplan.template import FOLDER
+from gangplan.template import TEMPLATES_FOLDER
 from tests.linters import programs
 
 # Variables of options that a script does not use, and functions that only traps call.
@@ -18,7 +18,7 @@ STARTED = ("launcher.sh", "program.sh", "worker.sh")
 def shellcheck(*words: str, text: str | None = None) -> str:
     """Return what shellcheck says about POSIX shell."""
     command = [programs.system("shellcheck"), "--shell=sh", "--severity=style", *words]
-    folder = FOLDER / "launch"
+    folder = TEMPLATES_FOLDER / "launch"
     env = programs.environment()
     done = subprocess.run(
         command, cwd=folder, input=text, env=env, capture_output=True, text=True, check=False
@@ -36,7 +36,7 @@ def test_every_script_is_started_or_sourced() -> None:
         file
         for name in STARTED
         for file in SCRIPT_FILES
-        if f'. "${{0%/*}}/{file}"\n' in (FOLDER / "launch" / name).read_text()
+        if f'. "${{0%/*}}/{file}"\n' in (TEMPLATES_FOLDER / "launch" / name).read_text()
     }
     assert {*STARTED, *sourced} == set(SCRIPT_FILES)
 

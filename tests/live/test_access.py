@@ -12,9 +12,9 @@ import grimp
 import pytest
 
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.live.access import connect
-from gangplan.live.contexts import Wanted, chosen
-from gangplan.live.rights import Right, right_of, role
+from gangplan.live.access import connect_to_cluster
+from gangplan.live.contexts import ContextChoice, choose_context
+from gangplan.live.rights import Right, find_needed_right, role
 from tests import workspaces
 from tests.live.answers import CLUSTER
 from tests.live.server import TOKEN, Server, refusal, serving
@@ -79,13 +79,13 @@ def test_the_context_is_chosen_and_never_guessed(
 ) -> None:
     """The context is the flag's, the file's, that of the cluster's name, or the only one; never the current
     one of several."""
-    wanted = Wanted("lab", flag, stated)
+    wanted = ContextChoice("lab", flag, stated)
     if isinstance(found, str):
-        assert chosen(wanted, names) == found
+        assert choose_context(wanted, names) == found
     else:
         assert isinstance(found, type)
         with pytest.raises((UserError, ToolError)) as stop:
-            chosen(wanted, names)
+            choose_context(wanted, names)
         assert type(stop.value) is found
 
 
@@ -121,7 +121,7 @@ def test_an_exec_plugin_logs_in_or_its_failure_is_reported(root: Path, tmp_path:
     with serving(CLUSTER) as server:
         path = server.kubeconfig(tmp_path, "lab", user=user)
         before = path.read_bytes()
-        access = connect(Wanted("lab", kubeconfig=str(path)))
+        access = connect_to_cluster(ContextChoice("lab", kubeconfig=str(path)))
         assert access.configuration.get_api_key_with_prefix("BearerToken") == "Bearer made"
         assert access.read("/version")
         assert path.read_bytes() == before, "the kubeconfig is never written"
@@ -188,7 +188,7 @@ def test_forbidden_names_the_right_and_the_role(root: Path, tmp_path: Path) -> N
     ],
 )
 def test_a_path_shows_the_right_that_it_needs(method: str, path: str, right: Right) -> None:
-    assert right_of(method, path) == right
+    assert find_needed_right(method, path) == right
 
 
 def test_a_role_is_printed_on_one_line() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.live.access import RefusedError
-from gangplan.live.refusals import Unasked, field_of, path_of, refusals
+from gangplan.live.access import ApiRefusedError
+from gangplan.live.refusals import NoVerdict, field_of, parse_refusals, path_of
 from tests import workspaces
 from tests.live.answers import KUEUE, TRAINER, resources
 from tests.live.server import Server, refusal, serving
@@ -220,7 +220,7 @@ def test_fields_are_found_in_messages(words: str, path: tuple[str | int, ...]) -
 def test_a_runtime_that_comes_with_the_run_is_not_a_refusal(words: str) -> None:
     """Webhooks of Trainer and Kueue are called at the same time, and either may be the first to miss it."""
     body = {"message": f'admission webhook "vtrainjob.kb.io" denied the request: {words}'}
-    assert [one.by for one in refusals(RefusedError(403, body, "lab"))] == [Unasked.EARLIER]
+    assert [one.by for one in parse_refusals(ApiRefusedError(403, body, "lab"))] == [NoVerdict.EARLIER]
 
 
 def test_paths_are_parsed() -> None:
@@ -234,6 +234,6 @@ def test_paths_are_parsed() -> None:
 )
 def test_recorded_refusals_keep_their_meaning(case: dict[str, Any]) -> None:
     """The refusals are those of real API servers (tests/e2e/test_live.py --update), with their meaning."""
-    error = RefusedError(case["status"], case["body"], "lab")
-    found = [[one.by.name, one.name, list(one.path)] for one in refusals(error)]
+    error = ApiRefusedError(case["status"], case["body"], "lab")
+    found = [[one.by.name, one.name, list(one.path)] for one in parse_refusals(error)]
     assert found == case["means"]

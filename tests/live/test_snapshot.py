@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.live.pools import Nodes, by_pool, pool_of
+from gangplan.live.pools import NodeList, pool_of, summarise_pools
 from gangplan.model.statuses import read_statuses
 from gangplan.model.usage import read_usage
 from gangplan.workspace import load_workspace
@@ -254,6 +254,6 @@ def test_a_node_goes_to_the_pool_that_fits_best(root: Path) -> None:
     assert pool_of(node("a", "a100", 8), spec) == "a100"
     assert pool_of(node("a", "unknown", 8), spec) == ""
     assert pool_of(node("a", "spot", 8), spec) == "a100-spot"
-    (summary,) = by_pool(Nodes([node("a", cpu="58"), node("b")]), spec)
+    (summary,) = summarise_pools(NodeList([node("a", cpu="58"), node("b")]), spec)
     assert summary["allocatable"]["cpu"] == {"least": "58", "most": "60"}
     assert "kubernetes.io/hostname" not in summary["labels"]

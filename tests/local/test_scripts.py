@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.generators.scripts import SCRIPTS_FOLDER, launch_scripts, start_text
-from gangplan.local.kubelet import mounted_map
-from gangplan.local.places import Places, launch_paths, with_scripts
+from gangplan.generators.scripts import SCRIPTS_FOLDER, read_launch_scripts, start_text
+from gangplan.local.kubelet import read_mounted_map
+from gangplan.local.places import LocalPlaces, add_launch_scripts, create_launch_paths
 from gangplan.model.exits import LAUNCH_EXITS
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> LocalPlaces:
     """Return the places of a run after its scripts were written."""
-    return with_scripts(Places(launch_paths(tmp_path), tmp_path), launch_scripts())
+    return add_launch_scripts(LocalPlaces(create_launch_paths(tmp_path), tmp_path), read_launch_scripts())
 
 
-def started(places: Places, *words: str) -> subprocess.CompletedProcess[str]:
+def started(places: LocalPlaces, *words: str) -> subprocess.CompletedProcess[str]:
     command = ["/bin/sh", "-c", places.text(start_text()), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_check_of_the_scripts_accepts_the_moved_ones(places: Places, tmp_path: Path) -> None:
+def test_the_check_of_the_scripts_accepts_the_moved_ones(places: LocalPlaces, tmp_path: Path) -> None:
     done = started(places, "program.sh", "--grace=1", "--", "sh", "-c", 'echo "$@"; exit 7', "-", "two words")
     assert (done.returncode, done.stdout, done.stderr) == (7, "two words\n", "")
     with (tmp_path / "launch/program.sh").open("a") as file:
@@ -34,8 +34,8 @@ def test_the_check_of_the_scripts_accepts_the_moved_ones(places: Places, tmp_pat
     assert f"gangplan: {tmp_path}/launch does not hold the launch scripts of this run" in done.stderr
 
 
-def test_scripts_use_no_path_of_the_machine(places: Places, tmp_path: Path) -> None:
-    assert {path.name for path in (tmp_path / "launch").iterdir()} == set(launch_scripts())
+def test_scripts_use_no_path_of_the_machine(places: LocalPlaces, tmp_path: Path) -> None:
+    assert {path.name for path in (tmp_path / "launch").iterdir()} == set(read_launch_scripts())
     for path in (tmp_path / "launch").iterdir():
         text = path.read_text().replace(f"{tmp_path}/", "")
         assert not any(place in text for place in (SCRIPTS_FOLDER, "/dev/shm", "/tmp/gangplan", "/etc/mpi"))
@@ -46,7 +46,7 @@ def test_a_mount_needs_its_config_map() -> None:
     mount = {"name": "scripts", "mountPath": SCRIPTS_FOLDER}
     pod = {"containers": [{"volumeMounts": [mount]}], "volumes": [volume]}
     bodies = [{"kind": "ConfigMap", "metadata": {"name": "launch-1"}, "data": {"a.sh": "exit\n"}}]
-    assert mounted_map(pod, SCRIPTS_FOLDER, bodies) == ("launch-1", {"a.sh": "exit\n"})
+    assert read_mounted_map(pod, SCRIPTS_FOLDER, bodies) == ("launch-1", {"a.sh": "exit\n"})
     for path, those in ((SCRIPTS_FOLDER, []), ("/elsewhere", bodies)):
         with pytest.raises(LookupError):
-            mounted_map(pod, path, those)
+            read_mounted_map(pod, path, those)

@@ -19,9 +19,9 @@ from pydantic import BaseModel
 
 from gangplan import generators
 from gangplan.errors import Exit
-from gangplan.reference.pages import pages
-from gangplan.reference.schemas import editor_schema, models, schema_of
-from gangplan.rulebook import built_in
+from gangplan.reference.pages import render_pages
+from gangplan.reference.schemas import build_editor_schema, build_format_schema, list_format_models
+from gangplan.rulebook import load_built_in_rules
 from gangplan.spec.base import Strict
 from tests import plain
 from tests.workspaces import REPOSITORY, gangplan
@@ -118,7 +118,7 @@ def test_there_are_no_import_cycles() -> None:
 
 
 def test_rule_ids_are_kebab_case() -> None:
-    for rule in built_in():
+    for rule in load_built_in_rules():
         assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule), rule
         assert not re.search(r"(error|warning|[0-9]{2,})", rule), f"{rule}: no severity, no number"
 
@@ -182,9 +182,9 @@ def _inside(annotation: Any) -> Iterator[type[BaseModel]]:
     assert get_origin(annotation) is not Union or get_args(annotation)
 
 
-@pytest.mark.parametrize("kind", models())
+@pytest.mark.parametrize("kind", list_format_models())
 def test_every_field_is_documented(kind: str) -> None:
-    for block in dict.fromkeys(blocks(models()[kind])):
+    for block in dict.fromkeys(blocks(list_format_models()[kind])):
         assert issubclass(block, Strict)
         assert block.__doc__, block
         for name, field in block.model_fields.items():
@@ -194,9 +194,9 @@ def test_every_field_is_documented(kind: str) -> None:
             assert field.examples, f"{place} has no example"
 
 
-@pytest.mark.parametrize("kind", models())
+@pytest.mark.parametrize("kind", list_format_models())
 def test_examples_are_valid(kind: str) -> None:
-    schema = schema_of(kind)
+    schema = build_format_schema(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
     for block in [schema, *schema.get("$defs", {}).values()]:
         for name, field in block.get("properties", {}).items():
@@ -229,12 +229,12 @@ def test_samples_name_their_schema_and_match_it(kind: str, path: Path) -> None:
     schema = (path.parent / comment[1]).resolve()
     assert schema == REPOSITORY / f"docs/schema/{kind}.json"
     document = json.loads(schema.read_text(encoding="utf-8"))
-    assert document == editor_schema(kind)
+    assert document == build_editor_schema(kind)
     validator = jsonschema.Draft202012Validator(document)
     assert [error.message for error in validator.iter_errors(plain.load(text))] == []
 
 
-@pytest.mark.parametrize("kind", models())
+@pytest.mark.parametrize("kind", list_format_models())
 def test_the_printed_schema_refuses_unknown_fields(kind: str) -> None:
     outcome = gangplan("schema", "print", kind)
     assert outcome.code == Exit.CLEAN
@@ -247,15 +247,15 @@ def test_the_printed_schema_refuses_unknown_fields(kind: str) -> None:
 
 
 def test_generated_pages_are_fresh() -> None:
-    for name, text in pages().items():
+    for name, text in render_pages().items():
         assert (REPOSITORY / "docs" / name).read_text(encoding="utf-8") == text, f"run make docs ({name})"
     outcome = gangplan("docs", REPOSITORY / "docs", "--check")
     assert (outcome.code, outcome.out) == (0, "")
 
 
 def test_the_page_of_fields_has_every_field() -> None:
-    page = pages()["spec.md"]
-    for kind, model in models().items():
+    page = render_pages()["spec.md"]
+    for kind, model in list_format_models().items():
         for block in blocks(model):
             for name, field in block.model_fields.items():
                 assert f"| `{field.alias or name}` |" in page, f"{kind}: {name}"

@@ -11,8 +11,8 @@ import yaml
 from pydantic import BaseModel
 
 from gangplan.findings import Finding
-from gangplan.source import Document, load
-from gangplan.spec.blocks import fields_at
+from gangplan.source import Document, load_document
+from gangplan.spec.blocks import list_fields_at
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
@@ -82,7 +82,7 @@ def _is_prose(value: Any, text: str) -> bool:
 
 def pasted(text: str, finding: Finding) -> str:
     """Return the file with what the help of a finding proposes; raise UnreadError if it cannot be pasted."""
-    document, _ = load(text.encode(), finding.where.file)
+    document, _ = load_document(text.encode(), finding.where.file)
     if document is None:
         return _line(text, finding)
     path, is_key = _place(document, finding)
@@ -150,7 +150,7 @@ def _merge(root: Any, path: Path, value: dict[str, Any], is_top: bool) -> None:
     for key, item in value.items():
         depth = next((at for at in range(len(path) - 1, -1, -1) if path[at] == key), None)
         blocks = [path[:at] for at in range(len(path) - 1, -1, -1)]
-        home = next((one for one in blocks if model and key in fields_at(model, one)), path[:-1])
+        home = next((one for one in blocks if model and key in list_fields_at(model, one)), path[:-1])
         if depth is not None:
             _parent(root, path[: depth + 1])[key] = item
         elif is_top:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gangplan.findings import Finding
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.rulebook import example_of, topics
+from gangplan.rulebook import find_rule_example, group_rules_by_topic
 from gangplan.rules.model import Rule
 from tests.mistakes.proposals import UnreadError, pasted
 from tests.rules.worlds import put
@@ -48,10 +48,10 @@ def _of(findings: list[Finding]) -> Counter[tuple[str, str]]:
 def _leads_to(rule: Rule, root: Path) -> Counter[tuple[str, str]] | None:
     """Return what is found only after the help of an example is followed, and the finding itself if it is
     still there; None if a program cannot follow the help."""
-    example = example_of(rule)
+    example = find_rule_example(rule)
     assert example
     put(root, example, "before")
-    before = preview(Request(root, engine="serial")).findings
+    before = preview_render(Request(root, engine="serial")).findings
     broken = next((one for one in before if one.rule == rule), None)
     if broken is None or not (root / broken.where.file).is_file() or not broken.where.file.endswith(".yaml"):
         return None
@@ -60,18 +60,18 @@ def _leads_to(rule: Rule, root: Path) -> Counter[tuple[str, str]] | None:
         path.write_text(pasted(path.read_text(), broken))
     except UnreadError:
         return None
-    after = _of(preview(Request(root, engine="serial")).findings)
+    after = _of(preview_render(Request(root, engine="serial")).findings)
     still = {key: count for key, count in after.items() if key == (rule, broken.message)}
     return after - _of(before) + Counter(still)
 
 
-@pytest.mark.parametrize("topic", topics())
+@pytest.mark.parametrize("topic", group_rules_by_topic())
 def test_following_the_help_of_an_example_removes_the_finding(topic: str, tmp_path: Path) -> None:
     worse = {}
-    for rule in topics()[topic].values():
-        example = example_of(rule)
+    for rule in group_rules_by_topic()[topic].values():
+        example = find_rule_example(rule)
         if example and example.run == "validate" and (found := _leads_to(rule, tmp_path / rule)):
             worse[str(rule)] = sorted(found)
-    excused = {rule for rule in EXCUSED if rule in topics()[topic]}
+    excused = {rule for rule in EXCUSED if rule in group_rules_by_topic()[topic]}
     assert {rule: found for rule, found in worse.items() if rule not in excused} == {}
     assert excused <= set(worse), "an excuse that nobody needs"

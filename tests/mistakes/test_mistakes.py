@@ -23,10 +23,10 @@ import pytest
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.words import ABSENT, RESERVED, SYNONYMS, bare
+from gangplan.spec.words import ABSENT_FIELDS, RESERVED_FIELDS, SYNONYMS, fold_name
 from tests import plain
 from tests.mistakes.proposals import UnreadError, added, pasted
 from tests.workspaces import STOCK, TEAM, WIDE_CLUSTER, write
@@ -71,7 +71,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, list[str]]
     """Return a function for the findings about each file of a table: specs all at once, others one by one."""
 
     def found(files: Mapping[str, str]) -> list[Finding]:
-        return preview(Request(write(tmp_path_factory.mktemp("w"), files), engine="serial")).findings
+        return preview_render(Request(write(tmp_path_factory.mktemp("w"), files), engine="serial")).findings
 
     def judged(table: str, texts: list[str]) -> Found:
         if table in FILES:
@@ -122,8 +122,8 @@ def key(finding: Finding) -> tuple[str, str]:
 
 
 def test_no_table_of_words_hides_another() -> None:
-    fields = {bare(one.alias or name) for name, one in TrainingJob.model_fields.items()}
-    tables = [fields, {*SYNONYMS}, {*ABSENT}, {bare(one) for one in RESERVED}]
+    fields = {fold_name(one.alias or name) for name, one in TrainingJob.model_fields.items()}
+    tables = [fields, {*SYNONYMS}, {*ABSENT_FIELDS}, {fold_name(one) for one in RESERVED_FIELDS}]
     assert [one & other for one, other in combinations(tables, 2)] == [set()] * 6
 
 
@@ -165,7 +165,7 @@ def test_declaring_a_name_as_the_help_says_removes_the_finding(
     if table == "hurried":
         assert len(specs) >= 4
     files = {file: yaml.safe_dump(value, sort_keys=False) for file, value in world.items()}
-    found = preview(Request(write(tmp_path, {**files, **specs}), engine="serial")).findings
+    found = preview_render(Request(write(tmp_path, {**files, **specs}), engine="serial")).findings
     assert [one for one in found if one.rule.endswith("-unknown")] == []
 
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from gangplan.model.amounts import bare, is_gpu, say, written
-from gangplan.model.quantity import Quantity, parse
+from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit, is_gpu
+from gangplan.model.quantity import Quantity, parse_quantity
 from gangplan.validate.run_hours import amount_of
 
 AMOUNTS = [
@@ -35,12 +35,12 @@ AMOUNTS = [
 def test_each_amount_has_a_text_to_read_and_one_to_paste(
     resource: str, amount: str, said: str, pasted: str
 ) -> None:
-    quantity = parse(amount)
+    quantity = parse_quantity(amount)
     exact = Fraction(quantity.nano, 10**9)
-    assert say(resource, quantity) == say(resource, exact) == said
-    assert said.startswith(bare(resource, quantity))
-    assert written(resource, quantity) == pasted
-    assert parse(pasted) == quantity
+    assert format_with_unit(resource, quantity) == format_with_unit(resource, exact) == said
+    assert said.startswith(format_amount(resource, quantity))
+    assert format_for_spec(resource, quantity) == pasted
+    assert parse_quantity(pasted) == quantity
 
 
 GPUS = "nvidia.com/gpu nvidia.com/gpu.shared nvidia.com/mig-1g.10gb amd.com/gpu gpu.intel.com/xe a.b/gpu"
@@ -64,5 +64,5 @@ def test_hours_are_gpu_hours_for_every_kind_of_gpu(resource: str) -> None:
 
 
 def test_an_amount_too_small_to_show_is_not_zero() -> None:
-    assert bare("memory", Quantity.of(1)) == "1 byte"
-    assert bare("cpu", Quantity(-1_500_000_000)) == "-1.5"
+    assert format_amount("memory", Quantity.of(1)) == "1 byte"
+    assert format_amount("cpu", Quantity(-1_500_000_000)) == "-1.5"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
-from gangplan.model.kinds import KINDS, NAMESPACED, WAVES
-from gangplan.pipeline.render import preview
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.model.kinds import NAMESPACED_KINDS, RENDERED_KINDS, SYNC_WAVES
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 
@@ -27,16 +27,16 @@ def test_every_kind_that_a_template_writes_has_a_row() -> None:
     ]
     texts = [file.read_text() for file in files]
     written = {kind for text in texts for kind in re.findall(r"^kind: \"?(\w+)", text, re.MULTILINE)}
-    assert written <= {one.name for one in KINDS}
+    assert written <= {one.name for one in RENDERED_KINDS}
     # Policies are copied as they are written, and these ConfigMaps are made from files.
     without = {"ConfigMap", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-    assert {one.name for one in KINDS} - written == without - written
-    assert len({one.name for one in KINDS}) == len(KINDS)
+    assert {one.name for one in RENDERED_KINDS} - written == without - written
+    assert len({one.name for one in RENDERED_KINDS}) == len(RENDERED_KINDS)
 
 
 def test_rendered_objects_have_the_scope_and_wave_of_the_table() -> None:
     parts = set()
-    for path, text in preview(Request(ROOT)).texts.items():
+    for path, text in preview_render(Request(ROOT)).texts.items():
         part = (
             "policies"
             if path.endswith("/policies.yaml")
@@ -47,10 +47,10 @@ def test_rendered_objects_have_the_scope_and_wave_of_the_table() -> None:
         )
         for body in load_objects(text):
             kind, metadata = body["kind"], body["metadata"]
-            assert (kind in NAMESPACED) == ("namespace" in metadata), (path, kind)
+            assert (kind in NAMESPACED_KINDS) == ("namespace" in metadata), (path, kind)
             if not metadata["name"].endswith(TEMPLATE):
                 wave = metadata["annotations"]["argocd.argoproj.io/sync-wave"]
-                assert WAVES[part, kind] == int(wave), (path, kind)
+                assert SYNC_WAVES[part, kind] == int(wave), (path, kind)
             parts.add((part, kind))
     assert len(parts) > 20
 
@@ -63,7 +63,7 @@ def test_rendered_objects_have_the_scope_and_wave_of_the_table() -> None:
         (("policies", "Namespace"), ("policies", "ValidatingAdmissionPolicy")),
         (("policies", "ConfigMap"), ("policies", "ValidatingAdmissionPolicyBinding")),
         (("policies", "ValidatingAdmissionPolicyBinding"), ("platform", "ClusterQueue")),
-        (("platform", "ClusterRole"), ("runs", RUNTIME)),
+        (("platform", "ClusterRole"), ("runs", RUNTIME_KIND)),
         (("platform", "Topology"), ("platform", "ResourceFlavor")),
         (("platform", "ProvisioningRequestConfig"), ("platform", "AdmissionCheck")),
         (("platform", "MultiKueueCluster"), ("platform", "AdmissionCheck")),
@@ -73,13 +73,13 @@ def test_rendered_objects_have_the_scope_and_wave_of_the_table() -> None:
         (("platform", "ClusterQueue"), ("tenants", "LocalQueue")),
         (("tenants", "PersistentVolume"), ("tenants", "PersistentVolumeClaim")),
         (("tenants", "ResourceQuota"), ("runs", TRAINJOB.kind)),
-        (("runs", "NetworkPolicy"), ("runs", RUNTIME)),
+        (("runs", "NetworkPolicy"), ("runs", RUNTIME_KIND)),
         (("runs", "ConfigMap"), ("runs", TRAINJOB.kind)),
-        (("runs", RUNTIME), ("runs", TRAINJOB.kind)),
+        (("runs", RUNTIME_KIND), ("runs", TRAINJOB.kind)),
         (("runs", "NetworkPolicy"), ("runs", MPIJOB.kind)),
-        (("runs", RUNTIME), ("runs", "CronJob")),
+        (("runs", RUNTIME_KIND), ("runs", "CronJob")),
         (("runs", TRAINJOB.kind), ("runs", "Job")),
     ],
 )
 def test_an_object_comes_after_objects_it_names_and_its_policies(first: tuple, second: tuple) -> None:
-    assert WAVES[first] < WAVES[second]
+    assert SYNC_WAVES[first] < SYNC_WAVES[second]

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangplan.model.quantity import Format, Quantity, QuantityError, parse, parse_cpu, parse_memory
+from gangplan.model.quantity import (
+    Quantity,
+    QuantityError,
+    QuantityFormat,
+    parse_cpu,
+    parse_memory,
+    parse_quantity,
+)
 
 # From resource.ParseQuantity and Quantity.String of k8s.io/apimachinery v0.34.4:
 # text: canonical text, Value(), MilliValue() (exact here, where Go overflows above 9.2e15).
@@ -37,7 +44,7 @@ CANONICAL = {
 
 @pytest.mark.parametrize("text", CANONICAL)
 def test_canonical_text_and_values_are_those_of_kubernetes(text: str) -> None:
-    quantity = parse(text)
+    quantity = parse_quantity(text)
     assert (quantity.canonical(), quantity.value(), quantity.milli()) == CANONICAL[text]
     assert str(quantity) == quantity.canonical()
     assert quantity.bytes == quantity.value()
@@ -80,7 +87,7 @@ REFUSED = {
 @pytest.mark.parametrize("text", REFUSED)
 def test_invalid_quantities_are_refused(text: str) -> None:
     with pytest.raises(QuantityError) as caught:
-        parse(text)
+        parse_quantity(text)
     message, help = REFUSED[text]
     assert message in caught.value.message
     assert caught.value.help.startswith(help)
@@ -145,7 +152,7 @@ def test_invalid_amounts_of_memory_are_refused(written: Any, message: str, help:
     assert help in caught.value.help
 
 
-formats = st.sampled_from(Format)
+formats = st.sampled_from(QuantityFormat)
 quantities = st.builds(
     Quantity, st.integers(-(2**63), 2**63).map(lambda n: n * 10**9) | st.integers(), formats
 )
@@ -157,25 +164,25 @@ texts = st.builds("{}{}{}".format, st.sampled_from(["", "-", "+"]), numbers, suf
 
 @given(quantities.filter(lambda quantity: abs(quantity.nano) < 2**63 * 10**9))
 def test_canonical_text_means_the_same(quantity: Quantity) -> None:
-    again = parse(quantity.canonical())
+    again = parse_quantity(quantity.canonical())
     assert again == quantity
     assert again.canonical() == quantity.canonical()
 
 
 def test_a_binary_amount_that_is_no_multiple_of_1ki_is_read_as_in_go() -> None:
-    assert parse("4.8828125Ki").canonical() == "5k"
+    assert parse_quantity("4.8828125Ki").canonical() == "5k"
 
 
 @given(texts)
 def test_the_canonical_text_of_a_canonical_text_is_itself(text: str) -> None:
-    quantity = parse(text)
-    assert parse(quantity.canonical()) == quantity
-    assert parse(quantity.canonical()).canonical() == quantity.canonical()
+    quantity = parse_quantity(text)
+    assert parse_quantity(quantity.canonical()) == quantity
+    assert parse_quantity(quantity.canonical()).canonical() == quantity.canonical()
     assert "." not in quantity.canonical()
     assert not quantity.canonical().startswith("+")
 
 
-@given(st.text(max_size=12) | texts, st.sampled_from([parse, parse_cpu, parse_memory]))
+@given(st.text(max_size=12) | texts, st.sampled_from([parse_quantity, parse_cpu, parse_memory]))
 def test_any_text_is_parsed_or_explained(text: str, read: Any) -> None:
     try:
         quantity, message, help = read(text), "none", "none"
@@ -208,13 +215,13 @@ def test_values_round_away_from_zero(quantity: Quantity) -> None:
 
 
 def test_sums_keep_the_format_of_the_first_nonzero_amount() -> None:
-    assert (parse("0") + parse("1Gi")).canonical() == "1Gi"
-    assert (parse("1Gi") + parse("1G")).canonical() == "2073741824"
-    assert (parse("1Gi") + parse("1024Mi")).canonical() == "2Gi"
-    assert (parse("1") + parse("500m")).canonical() == "1500m"
-    assert sum([parse("1Gi"), parse("1Gi")], Quantity(0)).canonical() == "2Gi"
+    assert (parse_quantity("0") + parse_quantity("1Gi")).canonical() == "1Gi"
+    assert (parse_quantity("1Gi") + parse_quantity("1G")).canonical() == "2073741824"
+    assert (parse_quantity("1Gi") + parse_quantity("1024Mi")).canonical() == "2Gi"
+    assert (parse_quantity("1") + parse_quantity("500m")).canonical() == "1500m"
+    assert sum([parse_quantity("1Gi"), parse_quantity("1Gi")], Quantity(0)).canonical() == "2Gi"
     assert Quantity.of(8).canonical() == "8"
-    assert parse("1Gi") != "1Gi"
+    assert parse_quantity("1Gi") != "1Gi"
 
 
 @pytest.mark.parametrize("text", ["9" * 330, "1" * 5000, "9" * 60])

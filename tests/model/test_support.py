@@ -9,15 +9,15 @@ from dataclasses import fields
 import pytest
 
 from gangplan.model.support import (
-    JOBSET,
-    KUEUE,
-    TRAINER,
+    JOBSET_LINES,
+    KUEUE_LINES,
+    TRAINER_LINES,
     JobSetLine,
     KueueLine,
     TrainerLine,
-    jobset_line,
-    kueue_line,
-    trainer_line,
+    look_up_jobset_line,
+    look_up_kueue_line,
+    look_up_trainer_line,
 )
 from tests.workspaces import REPOSITORY
 
@@ -34,12 +34,17 @@ _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def test_an_unknown_version_line_is_treated_as_the_one_before() -> None:
-    assert trainer_line("2.2") is TRAINER["2.2"]
-    assert trainer_line("2.9") is TRAINER["2.3"]
-    assert trainer_line("1.9") is trainer_line("0.0") is trainer_line(None) is TRAINER["2.1"]
-    assert kueue_line("0.20") is KUEUE["0.19"]
-    assert kueue_line("0.9") is KUEUE["0.15"]
-    assert jobset_line("0.9") is JOBSET["0.10"]
+    assert look_up_trainer_line("2.2") is TRAINER_LINES["2.2"]
+    assert look_up_trainer_line("2.9") is TRAINER_LINES["2.3"]
+    assert (
+        look_up_trainer_line("1.9")
+        is look_up_trainer_line("0.0")
+        is look_up_trainer_line(None)
+        is TRAINER_LINES["2.1"]
+    )
+    assert look_up_kueue_line("0.20") is KUEUE_LINES["0.19"]
+    assert look_up_kueue_line("0.9") is KUEUE_LINES["0.15"]
+    assert look_up_jobset_line("0.9") is JOBSET_LINES["0.10"]
 
 
 def compared(text: str) -> Iterator[int]:
@@ -61,13 +66,13 @@ def compared(text: str) -> Iterator[int]:
 
 
 def _is_version(side: ast.expr) -> bool:
-    """Return whether one side of a comparison is a version: numbers, or a call of Version or minor_key."""
+    """Return whether one side of a comparison is a version: numbers, Version(...) or parse_line_key(...)."""
     if isinstance(side, ast.Tuple):
         return all(isinstance(one, ast.Constant) and isinstance(one.value, int) for one in side.elts)
     return (
         isinstance(side, ast.Call)
         and isinstance(side.func, ast.Name)
-        and side.func.id in ("Version", "minor_key")
+        and side.func.id in ("Version", "parse_line_key")
     )
 
 
@@ -77,10 +82,10 @@ def _is_version(side: ast.expr) -> bool:
         ("platform.trainer.at_least(2, 2)", True),
         ("kueue >= (0, 18)", True),
         ("(0, 18) <= self.kueue", True),
-        ("minor_key(versions.trainer or '0') < SINCE", True),
+        ("parse_line_key(versions.trainer or '0') < SINCE", True),
         ("state.setup.kueue < Version(0, 19)", True),
         ("platform.kubernetes.at_least(1, 34)", False),
-        ("minor_key(since) <= minor_key(minor)", False),
+        ("parse_line_key(since) <= parse_line_key(minor)", False),
         ("kueue.keeps_progress and len(queues) > 1", False),
         ("platform.kueue is None", False),
     ],
@@ -106,7 +111,9 @@ def test_each_fact_of_a_version_line_is_used(line: type[TrainerLine | KueueLine 
     assert dead == []
 
 
-@pytest.mark.parametrize("table", [TRAINER, KUEUE, JOBSET], ids=["trainer", "kueue", "jobset"])
+@pytest.mark.parametrize(
+    "table", [TRAINER_LINES, KUEUE_LINES, JOBSET_LINES], ids=["trainer", "kueue", "jobset"]
+)
 def test_each_fact_differs_between_version_lines(table: dict[str, object]) -> None:
     """A field with the same value in all lines is not a fact about a line, except for the API version."""
     lines = list(table.values())

@@ -13,12 +13,12 @@ import pytest
 
 import gangplan as gangplan_package
 from gangplan import generators
-from gangplan.generators.common import Writer
-from gangplan.generators.mpijob import mpi_job
+from gangplan.generators.common import TemplateRenderer
+from gangplan.generators.mpijob import generate_mpi_job
 from gangplan.gitops import argocd, flux, health
 from gangplan.live import whole
 from gangplan.model import backend, kinds
-from gangplan.plan import Unit
+from gangplan.plan import RunPlan
 from gangplan.trace import run as traced
 from gangplan.validate import consistency, expand, made, promise, run_hours, transition, world
 from gangplan.validate.expand import ExpandedPods
@@ -82,9 +82,9 @@ TABLES = {
     "name": (generators.RUN_GENERATORS, pods.LABELS, argocd.DRIFTS, flux._REPLACING),
     "kind": (
         *(expand.EXPANDERS, consistency.CHECKS, lifecycle.TRAPS, proof._RESIZED, run_hours._AMOUNTS),
-        *(made._SKETCHES, made._MAKERS, whole._CHILDREN, traced.TABLES),
-        {one.name: one for one in health.KINDS},
-        {one.name: one for one in kinds.KINDS},
+        *(made._SKETCHES, made._MAKERS, whole._CHILDREN, traced.RUN_TABLES),
+        {one.name: one for one in health.HEALTH_KINDS},
+        {one.name: one for one in kinds.RENDERED_KINDS},
     ),
     "holder": (world.TEMPLATES, roles._PODS, launching._LAUNCHERS, transition.EDITED),
     "stated": (argocd.MADE_BY,),
@@ -97,9 +97,9 @@ def test_every_table_has_a_row_for_each_backend(attribute: str) -> None:
     assert [sorted(table) for table in TABLES[attribute] if not wanted <= {*table}] == []
 
 
-def rank_job(unit: Unit, write: Writer) -> list[Body]:
+def rank_job(unit: RunPlan, write: TemplateRenderer) -> list[Body]:
     """Return the object that its controller reads: two templates and a number."""
-    (made,) = mpi_job(unit)
+    (made,) = generate_mpi_job(unit)
     roles = made["spec"]["mpiReplicaSpecs"]
     own = {"ranks": roles["Worker"]["replicas"]}
     own |= {"head": roles["Launcher"]["template"], "rank": roles["Worker"]["template"]}
@@ -121,7 +121,9 @@ def expanded(job: Body, holder: Body, index: int) -> list[ExpandedPods]:
 
 def labels(job: Body, holder: Body, every: Sequence[ExpandedPods], at: int) -> pods.PodLabels:
     own = {RUN: job["metadata"]["name"], ROLE: every[at].name}
-    return pods.PodLabels({key: pods.one_of(value) for key, value in {**every[at].labels, **own}.items()}, "")
+    return pods.PodLabels(
+        {key: pods.build_label_values(value) for key, value in {**every[at].labels, **own}.items()}, ""
+    )
 
 
 @pytest.fixture
@@ -132,12 +134,12 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
             importlib.import_module(module.name)
     name = RANKJOB.name
     monkeypatch.setitem(backend.BACKENDS, name, RANKJOB)
-    monkeypatch.setitem(backend.BY_KIND, KIND, RANKJOB)
-    monkeypatch.setitem(backend.BY_HOLDER, KIND, RANKJOB)
-    row = kinds.Kind(KIND, GROUP, (("runs", 10),), needs=RANKJOB.stated)
-    others = tuple(one for one in kinds.KINDS if one.name != backend.MPIJOB.kind)
-    monkeypatch.setattr(kinds, "KINDS", (*others, row))
-    monkeypatch.setitem(kinds.WAVES, ("runs", KIND), 10)
+    monkeypatch.setitem(backend.BACKEND_BY_KIND, KIND, RANKJOB)
+    monkeypatch.setitem(backend.BACKEND_BY_HOLDER, KIND, RANKJOB)
+    row = kinds.RenderedKind(KIND, GROUP, (("runs", 10),), needs=RANKJOB.stated)
+    others = tuple(one for one in kinds.RENDERED_KINDS if one.name != backend.MPIJOB.kind)
+    monkeypatch.setattr(kinds, "RENDERED_KINDS", (*others, row))
+    monkeypatch.setitem(kinds.SYNC_WAVES, ("runs", KIND), 10)
     monkeypatch.setitem(
         generators.RUN_GENERATORS, name, {**generators.RUN_GENERATORS[name], "mpijob": rank_job}
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest import mock
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.validate import proofs
 from gangplan.validate.world import BuiltRun, World
@@ -63,6 +63,6 @@ def worlds(root: Path) -> dict[str, tuple[World, BuiltRun]]:
         return []
 
     with mock.patch.object(proofs, "PROOFS", {"keep": keep}):
-        result = preview(Request(root, engine="serial", jobs=1))
+        result = preview_render(Request(root, engine="serial", jobs=1))
     assert not result.has_errors, result.findings
     return seen

@@ -9,9 +9,22 @@ from random import Random
 import pytest
 
 from gangplan.validate.network import policy as values
-from gangplan.validate.network.labels import ANY_LABELS, ANYTHING, PRESENT, Labels, exactly, one_of
-from gangplan.validate.network.ranges import NO_PORT, Ports, region_minus
-from gangplan.validate.network.relation import address_grants, home_of, openings, reach, strangers
+from gangplan.validate.network.labels import (
+    ANY_LABELS,
+    ANYTHING,
+    PRESENT,
+    PartialLabels,
+    build_exact_labels,
+    build_label_values,
+)
+from gangplan.validate.network.ranges import NO_PORT, Ports, subtract_region
+from gangplan.validate.network.relation import (
+    build_namespace_labels,
+    find_address_grants,
+    find_openings,
+    find_reachable_ports,
+    list_outside_pods,
+)
 from tests.network import worlds
 from tests.network.brute import Body, Pod, allowed, one_way
 
@@ -23,14 +36,16 @@ FRESH = "fresh"  # stands for every value that no selector names
 def known(pod: Pod) -> values.PodGroup:
     """Return a concrete pod as the solver sees it."""
     named = {(protocol, name): ((number, number),) for protocol, name, number in pod.ports}
-    return values.PodGroup("pod", pod.namespace, exactly(pod.home), exactly(pod.labels), named, 1)
+    return values.PodGroup(
+        "pod", pod.namespace, build_exact_labels(pod.home), build_exact_labels(pod.labels), named, 1
+    )
 
 
 def grouped(bodies: list[Body]) -> dict[str, tuple[values.NetworkPolicy, ...]]:
     """Return the policies by namespace."""
     found: dict[str, tuple[values.NetworkPolicy, ...]] = {}
     for body in bodies:
-        one = values.policy(body)
+        one = values.read_network_policy(body)
         found[one.namespace] = (*found.get(one.namespace, ()), one)
     return found
 
@@ -45,8 +60,8 @@ def test_connections_between_pods_equal_brute_force(chunk: int) -> None:
         policies = grouped(bodies)
         pods = [worlds.pod(random, homes) for _ in range(3)]
         for source, target in itertools.permutations(pods, 2):
-            found = reach(policies, known(source), known(target))
-            assert found == reach(policies, known(source), known(target), sure=False), seed
+            found = find_reachable_ports(policies, known(source), known(target))
+            assert found == find_reachable_ports(policies, known(source), known(target), sure=False), seed
             for protocol, port in PROBES:
                 expected = allowed(bodies, source, target, protocol, port)
                 assert found.has(protocol, port) is expected, (seed, source, target, protocol, port)
@@ -68,7 +83,7 @@ def test_connections_with_addresses_equal_brute_force(chunk: int) -> None:
         for direction in values.DIRECTIONS:
             region = [
                 (addresses, grant.ports)
-                for addresses, grant in address_grants(
+                for addresses, grant in find_address_grants(
                     policies.get(pod.namespace, ()), direction, known(pod), True
                 )
             ]
@@ -121,13 +136,13 @@ def test_openings_to_other_pods_equal_brute_force(chunk: int) -> None:
         pod = worlds.pod(random, homes)
         pod = Pod("one", homes["one"], {**pod.labels, "run": "mine"}, pod.ports)
         policies = grouped(bodies)
-        groups = strangers("one", "run", "mine", homes)
+        groups = list_outside_pods("one", "run", "mine", homes)
         everyone = completions(homes, "run")
         probes = random.sample(PROBES, 6)
         for direction, kind in (("ingress", "Ingress"), ("egress", "Egress")):
             for number, group in enumerate(groups):
                 found = NO_PORT
-                for opening in openings(policies.get("one", ()), direction, known(pod), group):  # type: ignore[arg-type]
+                for opening in find_openings(policies.get("one", ()), direction, known(pod), group):  # type: ignore[arg-type]
                     found |= opening.grant.ports
                 for protocol, port in probes:
                     names = [(protocol, name, port) for name in ("web", "ssh", "none")]
@@ -167,18 +182,24 @@ def test_reach_of_partly_known_pods_has_sure_bounds(chunk: int) -> None:
         bodies = [worlds.policy(random, number) for number in range(1, random.randrange(2, 5))]
         policies = grouped(bodies)
         first, second = worlds.pod(random, homes), worlds.pod(random, homes)
-        unknown = random.choice((PRESENT, ANYTHING, one_of("x", FRESH)))
-        vague = Labels({**exactly(first.labels).known, "a": unknown})
-        blurred = values.PodGroup("pod", first.namespace, exactly(first.home), vague, known(first).named, 1)
+        unknown = random.choice((PRESENT, ANYTHING, build_label_values("x", FRESH)))
+        vague = PartialLabels({**build_exact_labels(first.labels).known, "a": unknown})
+        blurred = values.PodGroup(
+            "pod", first.namespace, build_exact_labels(first.home), vague, known(first).named, 1
+        )
         options = [
-            value for value in ("x", "y", FRESH, None) if unknown & (one_of(value) if value else ABSENT)
+            value
+            for value in ("x", "y", FRESH, None)
+            if unknown & (build_label_values(value) if value else ABSENT)
         ]
         ways = []
         for value in options:
             labels = {key: text for key, text in first.labels.items() if key != "a"}
             one = Pod(first.namespace, first.home, {**labels, **({"a": value} if value else {})}, first.ports)
-            ways.append(reach(policies, known(one), known(second)))
-        sure, maybe = (reach(policies, blurred, known(second), sure=sure) for sure in (True, False))
+            ways.append(find_reachable_ports(policies, known(one), known(second)))
+        sure, maybe = (
+            find_reachable_ports(policies, blurred, known(second), sure=sure) for sure in (True, False)
+        )
         for way in ways:
             assert not sure - way, seed
             assert not way - maybe, seed
@@ -190,11 +211,11 @@ ABSENT = ~PRESENT
 
 
 def test_pods_of_an_unknown_namespace_have_its_name() -> None:
-    home = home_of("kube-system", {})
-    assert home.always({worlds.NAME: one_of("kube-system")})
-    assert not home.maybe({worlds.NAME: one_of("one")})
-    assert home.maybe({"a": one_of("x")})
-    assert not home.always({"a": one_of("x")})
+    home = build_namespace_labels("kube-system", {})
+    assert home.always({worlds.NAME: build_label_values("kube-system")})
+    assert not home.maybe({worlds.NAME: build_label_values("one")})
+    assert home.maybe({"a": build_label_values("x")})
+    assert not home.always({"a": build_label_values("x")})
     assert ANY_LABELS.maybe({"a": ABSENT})
 
 
@@ -204,7 +225,7 @@ def test_regions_subtract_exactly(seed: int) -> None:
     bodies = [{"to": [worlds.peer(random) for _ in range(3)]} for _ in range(2)]
 
     def region(body: Body) -> tuple[tuple[values.Addresses, Ports], ...]:
-        peers = [values._peer(one) for one in body["to"]]
+        peers = [values._parse_policy_peer(one) for one in body["to"]]
         return tuple(
             (
                 one.addresses,
@@ -215,7 +236,7 @@ def test_regions_subtract_exactly(seed: int) -> None:
         )
 
     one, two = region(bodies[0]), region(bodies[1])
-    rest = region_minus(one, two)
+    rest = subtract_region(one, two)
 
     def has(where: tuple[tuple[values.Addresses, Ports], ...], address: str, port: int) -> bool:
         parsed = ip_address(address)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.network import reachability
+from gangplan.validate.network import check_reachability
 from gangplan.validate.world import BuiltRun, World
 from tests import plain
 from tests.network.base import SPECS, workspace, worlds
@@ -32,7 +32,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[World, Bu
 def test_rendered_policies_are_reachable_and_closed(
     name: str, known: dict[str, tuple[World, BuiltRun]]
 ) -> None:
-    found = [problem.rule for _, problem in reachability(*known[name])]
+    found = [problem.rule for _, problem in check_reachability(*known[name])]
     assert found == (["rdma-bypasses-policy"] if name == "fabric" else [])
 
 
@@ -47,7 +47,9 @@ def test_each_patched_policy_has_the_listed_findings(
     for place, *path in edits:
         _edit(standing if "@" in place else bodies, place, path)
 
-    found = list(reachability(replace(world, standing=tuple(standing)), BuiltRun(run.unit, tuple(bodies))))
+    found = list(
+        check_reachability(replace(world, standing=tuple(standing)), BuiltRun(run.unit, tuple(bodies)))
+    )
 
     wanted = [(rule, words.replace("RUN", run.unit.run_name)) for rule, words in case.get("finds", [])]
     said = "\n".join(f"{problem.rule}: {problem.message} | {problem.help}" for _, problem in found)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gangplan.model.job import DnsService, Platform
-from gangplan.model.quantity import parse
-from gangplan.model.site import Amount, FlavorQuota, Monitor, Preempt, Site, SiteQueue
+from gangplan.model.quantity import parse_quantity
+from gangplan.model.site import FlavorQuota, Monitor, QueuePreemption, QuotaAmount, Site, SiteQueue
 from gangplan.model.version import parse_version
 
 RESOURCES = (("cpu", "512"), ("memory", "4096Gi"), ("nvidia.com/gpu", "32"))
@@ -33,9 +33,13 @@ def platform(kueue: str | None, trainer: str) -> Platform:
 
 def queue(team: str) -> SiteQueue:
     """Return the queue of a team with 32 GPUs."""
-    quota = FlavorQuota("a100", tuple(Amount(name, parse(amount)) for name, amount in RESOURCES))
-    preempt = Preempt("LowerPriority", "Any", "Never")
-    return SiteQueue(f"{team}-queue", team, f"ns-{team}", "gpu", "training", parse("1"), (quota,), preempt)
+    quota = FlavorQuota(
+        "a100", tuple(QuotaAmount(name, parse_quantity(amount)) for name, amount in RESOURCES)
+    )
+    preempt = QueuePreemption("LowerPriority", "Any", "Never")
+    return SiteQueue(
+        f"{team}-queue", team, f"ns-{team}", "gpu", "training", parse_quantity("1"), (quota,), preempt
+    )
 
 
 NEW = Site(

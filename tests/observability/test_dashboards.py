@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gangplan.generators.dashboards import dashboards
+from gangplan.generators.dashboards import generate_dashboards
 from gangplan.model.site import Site
 from tests.observability.known import known, names_in
 from tests.observability.sites import NEW, SITES
@@ -35,7 +35,7 @@ VARIABLES = {
 
 def models(site: Site) -> list[dict[str, Any]]:
     """Return the dashboards of a site as Grafana reads them."""
-    return [json.loads(text) for body in dashboards(site) for text in body["data"].values()]
+    return [json.loads(text) for body in generate_dashboards(site) for text in body["data"].values()]
 
 
 def expressions(site: Site) -> list[str]:
@@ -114,9 +114,9 @@ def test_pending_resources_are_shown_since_kueue_0_18() -> None:
 
 @each_site
 def test_dashboards_are_small_and_always_the_same(site: Site) -> None:
-    for body in dashboards(site):
+    for body in generate_dashboards(site):
         assert len(json.dumps(body)) < 100_000, "a ConfigMap holds 1 MiB"
-    assert dashboards(site) == dashboards(site)
+    assert generate_dashboards(site) == generate_dashboards(site)
 
 
 @pytest.mark.parametrize("name", ["uid", "title"])

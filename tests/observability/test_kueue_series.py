@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.generators.alerts import alerts
-from gangplan.generators.dashboards import dashboards
+from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.dashboards import generate_dashboards
 from gangplan.model.version import parse_version
 from tests.lab.programs import CATALOG
 from tests.observability.sites import NEW
@@ -39,7 +39,9 @@ def source(version: str) -> str:
 def test_every_series_is_in_the_source(version: str) -> None:
     defined = {f"kueue_{name}" for name in re.findall(r'Name:\s+"([a-z_]+)"', source(version))}
     site = replace(NEW, platform=replace(NEW.platform, kueue=parse_version(version)))
-    asked = set(re.findall(r"\bkueue_[a-z_]+", json.dumps([alerts(site), dashboards(site)])))
+    asked = set(
+        re.findall(r"\bkueue_[a-z_]+", json.dumps([generate_alerts(site), generate_dashboards(site)]))
+    )
     asked = {re.sub(r"_(bucket|sum|count)$", "", name) for name in asked}
     assert len(asked) >= 10
     assert asked <= defined

@@ -15,7 +15,7 @@ from gangplan.component import Component, load_component
 from gangplan.errors import UserError
 from gangplan.objects import Body, dump, dump_all
 from gangplan.overlay import OverlayBuilder, PatchError
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.rules.model import Severity
 from gangplan.tools.kustomize import require_engine
@@ -39,7 +39,7 @@ def bodies() -> tuple[Body, ...]:
             workspaces.write(
                 root, {f"specs/nlp/job-{number}.yaml": spec + f"env: {{SEED: {number}, NAME: 'no'}}\n"}
             )
-        result = preview(Request(root, engine="serial"))
+        result = preview_render(Request(root, engine="serial"))
         assert not [one for one in result.findings if one.severity is Severity.ERROR]
         texts = [text for path, text in sorted(result.texts.items()) if "/platform/" not in path]
         return tuple(body for text in texts for body in plain.load_all(text) if body)

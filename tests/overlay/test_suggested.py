@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.rulebook import built_in
-from gangplan.validate.transition import transition
+from gangplan.rulebook import load_built_in_rules
+from gangplan.validate.transition import check_transition
 from gangplan.validate.versions import SchemaVersions
 from tests import plain
 from tests.workspaces import gangplan, stock, write
@@ -29,8 +29,8 @@ QUEUES = [
 
 
 def suggested() -> list[str]:
-    texts = [f"{rule.fix} {rule.why}" for rule in built_in().values()]
-    texts += [step.problem.help for step in transition([RUN, *QUEUES], [RUN], VERSIONS)]
+    texts = [f"{rule.fix} {rule.why}" for rule in load_built_in_rules().values()]
+    texts += [step.problem.help for step in check_transition([RUN, *QUEUES], [RUN], VERSIONS)]
     return [entry for text in texts for entry in _ENTRY.findall(text)]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gangplan.component.target import TargetError, parse_target
 from gangplan.objects import Body, dump_all
-from gangplan.plan.names import PLACEHOLDER
+from gangplan.plan.names import HASH_PLACEHOLDER
 from gangplan.tools.kustomize import KustomizeEngine
 from tests import plain
 
@@ -119,7 +119,7 @@ RUN = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",
     "kind": "TrainJob",
     "metadata": {
-        "name": f"filings-{PLACEHOLDER}",
+        "name": f"filings-{HASH_PLACEHOLDER}",
         "namespace": "nlp",
         "labels": {"gangplan.dev/job": "filings"},
     },

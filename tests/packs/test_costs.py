@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.cel.program import Program
-from gangplan.packs.cases import cases_in
-from gangplan.pipeline.render import preview
+from gangplan.cel.program import CelProgram
+from gangplan.packs.cases import read_policy_cases
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.policy.cases import evaluator_of, suites
-from gangplan.policy.checks import checker_of
+from gangplan.policy.cases import build_suites, evaluator_of
+from gangplan.policy.checks import build_policy_checker
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy import compiled
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
-from gangplan.validate.apiserver.policy.evaluate import PER_CALL
+from gangplan.validate.apiserver.policy.evaluate import COST_PER_CALL
 from gangplan.workspace import Workspace, load_workspace
 from tests.packs.test_packs import NOWHERE, PACKS, workspace
 from tests.workspaces import SPEC, STOCK, TEAM, WIDE_CLUSTER, write
@@ -40,11 +40,11 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
         "specs/nlp/filings.yaml": LARGE + DATA,
     }
     root = write(tmp_path, {**STOCK, **files})
-    result = preview(Request(root, engine="serial"))
+    result = preview_render(Request(root, engine="serial"))
     assert result.runs, result.findings
     bodies = [body for text in result.texts.values() for body in load_objects(text)]
     workspace = load_workspace(root)
-    evaluator = checker_of(workspace, "lab", bodies).evaluator
+    evaluator = build_policy_checker(workspace, "lab", bodies).evaluator
     counted = [
         CompiledPolicy(replace(one.policy, written=replace(one.policy.written, is_shipped=False)), one.minor)
         for one in evaluator.policies
@@ -52,14 +52,14 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
     plainly = evaluator.judge(bodies)
 
     costs: list[int] = []
-    measure = Program.measure
+    measure = CelProgram.measure
 
-    def spy(self: Program, *arguments: object) -> tuple[object, int]:
+    def spy(self: CelProgram, *arguments: object) -> tuple[object, int]:
         value, cost = measure(self, *arguments)  # type: ignore[arg-type]
         costs.append(cost)
         return value, cost
 
-    monkeypatch.setattr(Program, "measure", spy)
+    monkeypatch.setattr(CelProgram, "measure", spy)
     told = [
         (one.index, one.policy.name, one.message)
         for one in replace(evaluator, policies=counted).judge(bodies)
@@ -67,7 +67,7 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
 
     assert told == [(one.index, one.policy.name, one.message) for one in plainly]
     assert len(costs) > 100
-    assert 100 < max(costs) < PER_CALL / 10, max(costs)
+    assert 100 < max(costs) < COST_PER_CALL / 10, max(costs)
 
 
 @pytest.mark.parametrize("cases_first", [True, False])
@@ -75,13 +75,14 @@ def test_costs_are_counted_only_in_cases(cases_first: bool) -> None:
     """In one process, in either order: only their cases count the costs of shipped policies."""
 
     def cases() -> set[bool]:
-        suite = next(suite for suite in suites(Workspace(NOWHERE)) if suite.pack == "baseline")
-        evaluator, _ = evaluator_of(suite, cases_in(suite.folder, suite.shown)[0][0])
+        suite = next(suite for suite in build_suites(Workspace(NOWHERE)) if suite.pack == "baseline")
+        evaluator, _ = evaluator_of(suite, read_policy_cases(suite.folder, suite.shown)[0][0])
         return {one.policy.written.is_shipped for one in evaluator.policies}
 
     def checker() -> set[bool]:
         return {
-            one.policy.written.is_shipped for one in checker_of(workspace(), "lab", []).evaluator.policies
+            one.policy.written.is_shipped
+            for one in build_policy_checker(workspace(), "lab", []).evaluator.policies
         }
 
     compiled._KNOWN.clear()

@@ -10,12 +10,12 @@ import yaml
 
 from gangplan import policies
 from gangplan.errors import Exit
-from gangplan.packs.facts import FACTS
+from gangplan.packs.facts import PACK_FACTS
 from gangplan.packs.kinds import kind_of
 from gangplan.packs.model import FactParam
-from gangplan.packs.read import shipped_folder, shipped_packs
-from gangplan.resolve.facts import facts
-from gangplan.rulebook import PACKS, shipped
+from gangplan.packs.read import find_shipped_folder, list_shipped_packs
+from gangplan.resolve.facts import list_cluster_facts
+from gangplan.rulebook import SHIPPED_PACKS_FOLDER, load_shipped_rules
 from gangplan.rules.specs import WORKERS_OVER_LIMIT
 from gangplan.workspace import load_workspace
 from tests.workspaces import CLUSTER, REPOSITORY, STOCK, Outcome, gangplan, write
@@ -129,7 +129,7 @@ def test_a_policy_outside_packs_cannot_take_a_name_in_use(tmp_path: Path, name: 
 def test_a_pack_cannot_replace_a_shipped_one(tmp_path: Path) -> None:
     root = workspace(tmp_path, "[baseline]", {})
     copy = root / "policies/baseline"
-    shutil.copytree(shipped_folder() / "baseline", copy)
+    shutil.copytree(find_shipped_folder() / "baseline", copy)
     assert gangplan("validate", "-C", root).code == Exit.CLEAN, "the same bytes are no other pack"
     (copy / "host-path.yaml").unlink()
     for outcome in commands(root):
@@ -149,8 +149,10 @@ def test_an_empty_pack_under_a_shipped_name_does_not_crash(tmp_path: Path) -> No
 
 
 def test_every_shipped_pack_is_listed() -> None:
-    assert sorted(file.parent.name for file in PACKS.glob("*/pack.yaml")) == sorted(policies.PACKS)
-    assert (REPOSITORY / "policies").samefile(PACKS)
+    assert sorted(file.parent.name for file in SHIPPED_PACKS_FOLDER.glob("*/pack.yaml")) == sorted(
+        policies.BUILTIN_PACKS
+    )
+    assert (REPOSITORY / "policies").samefile(SHIPPED_PACKS_FOLDER)
 
 
 # References
@@ -194,7 +196,7 @@ def test_rules_of_own_packs_are_known(tmp_path: Path) -> None:
     assert ("policies/waivers/w.yaml:3:7", "waiver-not-allowed") in outcome.errors()
     assert load_workspace(root).rulebook.rules["few"].is_own
     assert "few" not in load_workspace(write(tmp_path / "other", STOCK)).rulebook.rules
-    assert "few" not in shipped()
+    assert "few" not in load_shipped_rules()
 
 
 def test_a_waiver_of_a_rule_covers_equivalent_own_policies(tmp_path: Path) -> None:
@@ -285,8 +287,10 @@ def test_a_value_of_no_known_kind_is_reported_once(
 
 def test_packs_set_parameters_of_the_right_kind() -> None:
     """Values that packs set for each other's policies have the kind of the default."""
-    defaults = {name: page.params for one in shipped_packs().values() for name, page in one.policies.items()}
-    for written in shipped_packs().values():
+    defaults = {
+        name: page.params for one in list_shipped_packs().values() for name, page in one.policies.items()
+    }
+    for written in list_shipped_packs().values():
         for name, params in written.uses.items():
             for key, value in params.items():
                 assert kind_of(value) == kind_of(defaults[name][key]), (name, key)
@@ -296,13 +300,13 @@ def test_packs_set_parameters_of_the_right_kind() -> None:
         for value in params.values()
         if isinstance(value, FactParam)
     }
-    assert asked <= set(FACTS)
+    assert asked <= set(PACK_FACTS)
 
 
 def test_every_fact_is_listed(tmp_path: Path) -> None:
-    found = facts(load_workspace(write(tmp_path, STOCK)), "lab")
-    assert set(found) == set(FACTS)
-    for name, page in FACTS.items():
+    found = list_cluster_facts(load_workspace(write(tmp_path, STOCK)), "lab")
+    assert set(found) == set(PACK_FACTS)
+    for name, page in PACK_FACTS.items():
         assert page.kind != "truth" or found[name] in ("true", "false"), name
         assert page.meaning.endswith(".")
 

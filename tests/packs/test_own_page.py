@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.packs.facts import FACTS
+from gangplan.packs.facts import PACK_FACTS
 from gangplan.packs.model import Pack, PackPolicy
-from gangplan.reference.pages import pages
-from gangplan.rulebook import built_in, shipped
+from gangplan.reference.pages import render_pages
+from gangplan.rulebook import load_built_in_rules, load_shipped_rules
 from gangplan.source import load_objects
 from tests.workspaces import STOCK, gangplan, write
 
-PAGE = pages()["own-policies.md"]
+PAGE = render_pages()["own-policies.md"]
 BLOCK = re.compile(r"```(yaml|console)\n(.*?)```", re.DOTALL)
 FILE = re.compile(r"# (\S+\.yaml)( \(added\))?\n")
 CRD = """\
@@ -65,7 +65,7 @@ def test_the_page_has_every_field_and_fact() -> None:
     for model in (Pack, PackPolicy):
         for name, field in model.model_fields.items():
             assert f"| `{field.alias or name}` |" in PAGE
-    assert all(f"| `{name}` |" in PAGE for name in FACTS)
+    assert all(f"| `{name}` |" in PAGE for name in PACK_FACTS)
 
 
 def test_explain_describes_a_policy_of_a_pack() -> None:
@@ -100,10 +100,12 @@ def test_explain_describes_own_policies(tmp_path: Path) -> None:
 
 
 def test_pages_say_which_rules_can_be_waived() -> None:
-    for file, sections in (("rules.md", built_in()), ("policies.md", shipped())):
-        page = pages()[file]
-        for rule in sections if file == "rules.md" else set(shipped()) - set(built_in()):
+    for file, sections in (("rules.md", load_built_in_rules()), ("policies.md", load_shipped_rules())):
+        page = render_pages()[file]
+        for rule in (
+            sections if file == "rules.md" else set(load_shipped_rules()) - set(load_built_in_rules())
+        ):
             section = page.split(f"### {rule}\n")[1].split("\n### ")[0]
-            may = shipped()[rule].may_be_waived
+            may = load_shipped_rules()[rule].may_be_waived
             assert ("A waiver may excuse it." in section) == (may and file == "rules.md")
             assert ("No waiver may excuse it." in section) == (not may and file == "policies.md")

@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 
-from gangplan.objects import BINDING, dump_all
+from gangplan.objects import BINDING_KIND, dump_all
 from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import PackFolder, PolicySource
-from gangplan.policy.cases import judge_cases, suites
-from gangplan.policy.checks import check_policies, checker_of, policy_sources
-from gangplan.policy.choose import ChosenPolicy, chosen
-from gangplan.policy.objects import cluster_objects
-from gangplan.resolve.facts import ENCRYPTING, REGIMES, facts
-from gangplan.rulebook import PACKS as FOLDER
-from gangplan.rulebook import built_in, shipped
+from gangplan.policy.cases import build_suites, judge_cases
+from gangplan.policy.checks import build_policy_checker, check_policies, collect_policy_sources
+from gangplan.policy.choose import ChosenPolicy, choose_policies
+from gangplan.policy.objects import build_policy_objects
+from gangplan.resolve.facts import ENCRYPTING_REGIMES, REGIMES, list_cluster_facts
+from gangplan.rulebook import SHIPPED_PACKS_FOLDER as FOLDER
+from gangplan.rulebook import load_built_in_rules, load_shipped_rules
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.pod_security import violations as refusals
-from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import read
+from gangplan.validate.apiserver.pod_security import find_pod_violations as refusals
+from gangplan.validate.apiserver.policy.model import PlacedObject
+from gangplan.validate.apiserver.policy.read import read_policy_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.workspace import Workspace, load_workspace
 from tests.workspaces import CLUSTER, STOCK, gangplan, rendered, write
@@ -96,11 +96,11 @@ def test_a_policy_fails_closed_and_says_what_it_saw(name: str, policy: str) -> N
 @pytest.mark.parametrize(("name", "policy"), POLICIES)
 def test_a_page_names_rules_that_exist(name: str, policy: str) -> None:
     page = pack(name).pack.policies[policy]
-    assert set(page.told_by) <= set(built_in())
-    assert shipped()[policy].summary == page.title
+    assert set(page.told_by) <= set(load_built_in_rules())
+    assert load_shipped_rules()[policy].summary == page.title
 
 
-@pytest.mark.parametrize("suite", suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
+@pytest.mark.parametrize("suite", build_suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
 def test_every_case_is_decided_as_it_states(suite: Any) -> None:
     """Verdict and message are compared; the same cases go to a real API server in
     tests/e2e/test_policies.py."""
@@ -128,7 +128,7 @@ def workspace(kubernetes: str = "1.34.4") -> Workspace:
 
 def test_all_packs_fit_together() -> None:
     """Every parameter has a value, every binding its policy and its parameters, and no name occurs twice."""
-    sources, _, findings = policy_sources(workspace(), "lab")
+    sources, _, findings = collect_policy_sources(workspace(), "lab")
     assert not findings
     bodies = [source.body for source in sources]
     seen = Counter((body["kind"], body["metadata"]["name"]) for body in bodies)
@@ -152,15 +152,17 @@ def test_every_policy_compiles_on_every_kubernetes(kubernetes: str) -> None:
     assert check_policies(workspace(kubernetes)) == []
     # Shipped policies are trusted: their fields and those of their bindings are not checked, and they are
     # compiled when they first judge. Here they are not trusted.
-    sources, _, _ = policy_sources(workspace(kubernetes), "lab")
-    assert all(one.is_shipped for one in sources if one.body["kind"] == BINDING)
-    reading = read([Written(one.body, one.document, one.file) for one in sources], versions(kubernetes))
+    sources, _, _ = collect_policy_sources(workspace(kubernetes), "lab")
+    assert all(one.is_shipped for one in sources if one.body["kind"] == BINDING_KIND)
+    reading = read_policy_objects(
+        [PlacedObject(one.body, one.document, one.file) for one in sources], versions(kubernetes)
+    )
     assert reading.problems == []
     assert {one.policy.name for one in reading.policies} == {one for _, one in POLICIES}
 
 
 def test_bindings_are_trusted_if_all_their_names_are_shipped() -> None:
-    _, pages, _ = policy_sources(workspace(), "lab")
+    _, pages, _ = collect_policy_sources(workspace(), "lab")
     for one in pages.values():
         names = {"": True, "-hipaa": True, "-own": False, "-own-hipaa": False, "-Hipaa": False}
         for end, is_trusted in names.items():
@@ -172,7 +174,11 @@ def test_bindings_are_trusted_if_all_their_names_are_shipped() -> None:
 
 def bound(one: ChosenPolicy) -> list[PolicySource]:
     """Return the bindings of a policy."""
-    return [source for source in cluster_objects([one], "cluster.yaml") if source.body["kind"] == BINDING]
+    return [
+        source
+        for source in build_policy_objects([one], "cluster.yaml")
+        if source.body["kind"] == BINDING_KIND
+    ]
 
 
 def versions(kubernetes: str) -> SchemaVersions:
@@ -197,8 +203,8 @@ def test_marks_of_waivers_are_guarded_wherever_bindings_heed_them(name: str) -> 
     folder = pack(name)
     assert {"waiver-granted"} <= {*folder.pack.policies, *folder.pack.uses} or "baseline" in folder.pack.needs
     file = workspace().clusters["lab"]
-    taken, _ = chosen(workspace().policies, file, facts(workspace(), "lab"))
-    for source in cluster_objects(taken, "x"):
+    taken, _ = choose_policies(workspace().policies, file, list_cluster_facts(workspace(), "lab"))
+    for source in build_policy_objects(taken, "x"):
         if source.body["kind"] == "ValidatingAdmissionPolicyBinding":
             policy = source.body["spec"]["policyName"]
             marked = f"gangplan.dev/waived-{policy}" in dump_all([source.body])
@@ -208,27 +214,27 @@ def test_marks_of_waivers_are_guarded_wherever_bindings_heed_them(name: str) -> 
 def test_regimes_that_require_encryption_are_those_of_the_facts() -> None:
     """Facts assume about the claims of a team what these packs enforce."""
     asking = {name for name in REGIMES if "storage-encrypted" in pack(name).pack.uses}
-    assert asking == ENCRYPTING
+    assert asking == ENCRYPTING_REGIMES
     assert all("claims-encrypted" in {**pack(name).pack.uses, **pack(name).policies} for name in asking)
 
 
 def test_a_regime_tightens_what_holds_for_all() -> None:
     """With other parameters a policy is bound a second time, only for objects with the label."""
     file = workspace().clusters["lab"]
-    taken, _ = chosen(workspace().policies, file, facts(workspace(), "lab"))
+    taken, _ = choose_policies(workspace().policies, file, list_cluster_facts(workspace(), "lab"))
     by_name = {one.name: one for one in taken}
     assert by_name["network-posture"].params["floor"] == "default"
     assert by_name["network-posture-hipaa"].params["floor"] == "restricted"
     assert by_name["network-posture-hipaa"].label == "hipaa"
     assert by_name["audit-retention-pci-dss"].params["least"] == "365"
-    names_of = [one.body["metadata"]["name"] for one in cluster_objects(taken, "x")]
+    names_of = [one.body["metadata"]["name"] for one in build_policy_objects(taken, "x")]
     assert "network-posture-hipaa-object" in names_of
 
 
 def test_an_equal_policy_of_a_regime_is_not_bound_twice() -> None:
     """A regime that requires what baseline already requires, with the same parameters, adds nothing."""
     file = workspace().clusters["lab"]
-    taken, _ = chosen(workspace().policies, file, facts(workspace(), "lab"))
+    taken, _ = choose_policies(workspace().policies, file, list_cluster_facts(workspace(), "lab"))
     by_name = {one.name: one for one in taken}
     assert "host-path" in pack("hipaa").pack.uses
     assert "host-path" in by_name
@@ -273,7 +279,7 @@ def run_and_checker() -> tuple[dict[str, Any], Any]:
     assert gangplan("render", "-C", home).code == 0
     bodies = [body for text in rendered(home).values() for body in load_objects(text)]
     (runtime,) = [body for body in bodies if body["kind"] == "TrainingRuntime"]
-    return runtime, checker_of(load_workspace(home), "lab", bodies)
+    return runtime, build_policy_checker(load_workspace(home), "lab", bodies)
 
 
 @pytest.mark.parametrize(("where", "what"), escapes(), ids=str)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from gangplan.packs.cases import PolicyCase, cases_in
-from gangplan.policy.cases import Suite, evaluator_of, suites
+from gangplan.packs.cases import PolicyCase, read_policy_cases
+from gangplan.policy.cases import Suite, build_suites, evaluator_of
 from gangplan.workspace import Workspace
 
 Body = dict[str, Any]
-SUITES = {one.pack: one for one in suites(Workspace(Path("/nonexistent")))}
+SUITES = {one.pack: one for one in build_suites(Workspace(Path("/nonexistent")))}
 # Policies about the whole run, or about what pods have in common, have cases of their own for steps.
 WHOLE = {"run-deadline", "run-restarts", "claim-shared"}
 
@@ -71,7 +71,7 @@ def test_most_refusals_are_tried() -> None:
 
 def cases_of(suite: Suite) -> list[PolicyCase]:
     """Return the cases about new runtimes."""
-    found, findings = cases_in(suite.folder, suite.shown)
+    found, findings = read_policy_cases(suite.folder, suite.shown)
     assert not findings
     return [
         one

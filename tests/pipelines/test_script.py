@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.generators.after import ENDED, script_of
+from gangplan.generators.after import ENDED, render_wait_script
 
 # Answers the n-th question about a run with the n-th line of the file of that name, and later ones with the
 # last; a line `away` means that the API server does not answer.
@@ -46,7 +46,7 @@ def run(world: Path, *words: str, **answers: Sequence[str]) -> subprocess.Comple
     for name, lines in answers.items():
         (world / name.replace("_", "-")).write_text("".join(f"{line}\n" for line in lines))
     env = {"PATH": f"{world}:{os.environ['PATH']}", "ANSWERS": str(world)}
-    command = ["/bin/sh", "-c", script_of(), "gangplan-after", *words]
+    command = ["/bin/sh", "-c", render_wait_script(), "gangplan-after", *words]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 

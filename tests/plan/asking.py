@@ -9,9 +9,9 @@ from typing import Any
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.plan.command import Final, final_command
+from gangplan.plan.command import FinalCommand, build_final_command
 from tests import workspaces
 
 _JOBS: dict[str, Job] = {}
@@ -23,13 +23,13 @@ def job_of(root: Path, image: str) -> Job:
         more = "mpi: {licenseAcknowledged: true}\n" if image == "intel" else ""
         spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}") + more
         workspaces.write(root, {"specs/nlp/filings.yaml": spec})
-        _JOBS[image] = preview(Request(root, engine="serial")).runs[0].unit.job
+        _JOBS[image] = preview_render(Request(root, engine="serial")).runs[0].unit.job
     return _JOBS[image]
 
 
-def decided(root: Path, image: str, words: Sequence[str], **other: Any) -> Final:
+def decided(root: Path, image: str, words: Sequence[str], **other: Any) -> FinalCommand:
     """Return the final command for these words; `other` are fields of the job."""
-    return final_command(dataclasses.replace(job_of(root, image), command=tuple(words), **other))
+    return build_final_command(dataclasses.replace(job_of(root, image), command=tuple(words), **other))
 
 
 def problems(root: Path, image: str, words: Sequence[str], **other: Any) -> tuple[Problem, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.rules.model import Severity
 from tests import workspaces
@@ -19,7 +19,7 @@ def planned(root: Path, image: str, command: str, more: str = "") -> Result:
     spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}")
     spec = spec.replace("[python, train.py]", command) + (f"{more}\n" if more else "")
     workspaces.write(root, {"specs/nlp/filings.yaml": spec})
-    return preview(Request(root, engine="serial"))
+    return preview_render(Request(root, engine="serial"))
 
 
 def final(root: Path, image: str, command: str, more: str = "") -> str:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.plan.launchers import FAMILIES, Mpi, UnreadableError, find
-from gangplan.plan.launchers.foreign import FOREIGN
+from gangplan.plan.launchers import MPI_LAUNCHERS, MpiGeneration, UnreadableError, find_launchers
+from gangplan.plan.launchers.foreign import OTHER_LAUNCHERS
 from gangplan.plan.launchers.programs import MPI_PROGRAMS
 from gangplan.plan.launchers.training import ACCELERATE, DEEPSPEED, HOROVODRUN, TORCH_LAUNCH, TORCHRUN
 from gangplan.rules.model import Severity
@@ -21,14 +21,14 @@ from tests.plan.asking import decided
 from tests.plan.test_typed import proposed
 
 ROOT = workspaces.stock(Path(tempfile.mkdtemp()))
-FAMILY = st.sampled_from(sorted(FAMILIES))
+FAMILY = st.sampled_from(sorted(MPI_LAUNCHERS))
 
 
-@given(st.lists(junk, min_size=1, max_size=9), st.sampled_from([*FAMILIES, None]))
+@given(st.lists(junk, min_size=1, max_size=9), st.sampled_from([*MPI_LAUNCHERS, None]))
 @settings(max_examples=120, deadline=None)
-def test_reading_never_fails(words: list[str], family: Mpi | None) -> None:
+def test_reading_never_fails(words: list[str], family: MpiGeneration | None) -> None:
     try:
-        found = find(words, family)
+        found = find_launchers(words, family)
     except UnreadableError:
         return
     for one in found:
@@ -51,7 +51,7 @@ def test_deciding_never_fails(words: list[str], image: str) -> None:
 
 @given(st.data(), FAMILY)
 @settings(max_examples=120, deadline=None)
-def test_a_right_launcher_line_is_kept(data: st.DataObject, family: Mpi) -> None:
+def test_a_right_launcher_line_is_kept(data: st.DataObject, family: MpiGeneration) -> None:
     words = data.draw(right_lines(family, ranks=8, slots=2))
     final = decided(ROOT, IMAGES[family], words)
     assert [one.message for one in final.problems] == []
@@ -61,7 +61,7 @@ def test_a_right_launcher_line_is_kept(data: st.DataObject, family: Mpi) -> None
 
 @given(st.data(), FAMILY)
 @settings(max_examples=120, deadline=None)
-def test_rank_counts_of_another_plan_are_refused(data: st.DataObject, family: Mpi) -> None:
+def test_rank_counts_of_another_plan_are_refused(data: st.DataObject, family: MpiGeneration) -> None:
     """A line for 6 workers of 3 ranks names a number that does not fit 4 workers of 2, or no number."""
     words = data.draw(right_lines(family, ranks=18, slots=3))
     numbers = re.findall(r"(?<![0-9])(?:18|3)(?![0-9])", " ".join(words).replace("C=3", ""))
@@ -71,7 +71,7 @@ def test_rank_counts_of_another_plan_are_refused(data: st.DataObject, family: Mp
 
 @given(st.data(), FAMILY)
 @settings(max_examples=120, deadline=None)
-def test_proposals_for_any_line_are_right(data: st.DataObject, family: Mpi) -> None:
+def test_proposals_for_any_line_are_right(data: st.DataObject, family: MpiGeneration) -> None:
     """A line is kept, wrapped or refused; what is proposed instead is right."""
     words = data.draw(command_lines(family, ranks=8, slots=2))
     for problem in decided(ROOT, IMAGES[family], words).problems:
@@ -83,7 +83,7 @@ def test_proposals_for_any_line_are_right(data: st.DataObject, family: Mpi) -> N
 
 
 @pytest.mark.parametrize(
-    "launcher", [*FAMILIES.values(), HOROVODRUN, DEEPSPEED, TORCHRUN, TORCH_LAUNCH, ACCELERATE, *FOREIGN.values()],
+    "launcher", [*MPI_LAUNCHERS.values(), HOROVODRUN, DEEPSPEED, TORCHRUN, TORCH_LAUNCH, ACCELERATE, *OTHER_LAUNCHERS.values()],
     ids=lambda one: f"{one.name} {one.source}",
 )  # fmt: skip
 def test_each_option_table_is_consistent(launcher: object) -> None:
@@ -99,4 +99,4 @@ def test_each_option_table_is_consistent(launcher: object) -> None:
 
 
 def test_each_family_has_a_launcher() -> None:
-    assert set().union(*MPI_PROGRAMS.values()) == set(FAMILIES)
+    assert set().union(*MPI_PROGRAMS.values()) == set(MPI_LAUNCHERS)

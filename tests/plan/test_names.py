@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 
 from gangplan.errors import Exit
-from gangplan.model.backend import BY_HOLDER, BY_KIND
+from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND
 from gangplan.objects import Body, dump
-from gangplan.plan.names import content_hash
+from gangplan.plan.names import hash_content
 from tests import workspaces
 from tests.test_objects import bodies, values
 from tests.workspaces import gangplan, write
@@ -53,7 +53,7 @@ def test_the_longest_name_passes_and_one_character_more_fails(
 @example({}, None, {"status": {}})
 def test_the_hash_of_objects_and_of_their_text_agree(before: Body, spec: object, after: Body) -> None:
     """They agree wherever the spec is in its object, and whatever it contains."""
-    for kind in (*BY_HOLDER, *BY_KIND, "ConfigMap", "NetworkPolicy"):
+    for kind in (*BACKEND_BY_HOLDER, *BACKEND_BY_KIND, "ConfigMap", "NetworkPolicy"):
         own = {"apiVersion": "v1", "kind": kind}
         body = {**own, **before, **own, "spec": spec, **{name: after[name] for name in after.keys() - own}}
-        assert content_hash([body], 1, [dump(body)]) == content_hash([body], 1)
+        assert hash_content([body], 1, [dump(body)]) == hash_content([body], 1)

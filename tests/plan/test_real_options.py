@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.plan.launchers import FAMILIES, Mpi, Option
+from gangplan.plan.launchers import MPI_LAUNCHERS, LauncherOption, MpiGeneration
 from tests.reality.families import UnavailableError, installed
 
 STRANGE = "gangplan-strange"
 AT_ONCE = 5
-NAMES: dict[Mpi, str] = {
+NAMES: dict[MpiGeneration, str] = {
     "OpenMPI4": "openmpi4",
     "OpenMPI5": "openmpi5",
     "MPICH": "mpich",
@@ -49,7 +49,7 @@ ENDS = {
 }
 
 
-def _mpirun(family: Mpi) -> Path:
+def _mpirun(family: MpiGeneration) -> Path:
     try:
         return (
             installed(NAMES[family])
@@ -69,7 +69,7 @@ def _complaint(program: Path, words: list[str]) -> str:
     return done.stdout + done.stderr
 
 
-def _words(option: Option, hosts: Path, family: Mpi) -> list[str]:
+def _words(option: LauncherOption, hosts: Path, family: MpiGeneration) -> list[str]:
     value = VALUES.get(option.name, "1").replace("HOSTS", str(hosts))
     if (family, option.name) == ("IntelMPI", "machine"):
         value = str(hosts)
@@ -78,11 +78,11 @@ def _words(option: Option, hosts: Path, family: Mpi) -> list[str]:
 
 
 @pytest.mark.real_tool("mpi")
-@pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_every_option_exists_and_takes_as_many_words(family: Mpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", sorted(MPI_LAUNCHERS))
+def test_every_option_exists_and_takes_as_many_words(family: MpiGeneration, tmp_path: Path) -> None:
     program, hosts = _mpirun(family), tmp_path / "hosts"
     hosts.write_text("localhost\n")
-    options = [one for one in FAMILIES[family].options.values() if one.name not in ENDS]
+    options = [one for one in MPI_LAUNCHERS[family].options.values() if one.name not in ENDS]
     words = [_words(one, hosts, family) for one in options]
     wrong = []
     for begin in range(

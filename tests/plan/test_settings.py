@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gangplan.findings import Problem
-from gangplan.model.fabric import Fabric, FabricAccess
-from gangplan.model.job import Egress, EnvVar, Role
-from gangplan.plan.others import other_problems
+from gangplan.model.fabric import FabricAccess, WorkerFabric
+from gangplan.model.job import Egress, EnvVar, ResolvedRole
+from gangplan.plan.others import check_other_commands
 from tests import plain, workspaces
 from tests.plan.asking import job_of, problems
 
@@ -179,14 +179,16 @@ def test_an_option_is_named_as_it_is_written(root: Path) -> None:
 @pytest.mark.parametrize(
     ("fabric", "value", "is_wrong"),
     [
-        (Fabric(networks=("default/ib",)), "net1", False),
-        (Fabric(networks=("default/ib",)), "net2", True),
-        (Fabric(networks=("default/ib",), interfaces=("rail0",)), "rail0", False),
-        (Fabric(access=FabricAccess(host_network=True)), "eno1", False),
+        (WorkerFabric(networks=("default/ib",)), "net1", False),
+        (WorkerFabric(networks=("default/ib",)), "net2", True),
+        (WorkerFabric(networks=("default/ib",), interfaces=("rail0",)), "rail0", False),
+        (WorkerFabric(access=FabricAccess(host_network=True)), "eno1", False),
     ],
     ids=["attached", "not attached", "named by the pool", "the node's own"],
 )
-def test_interfaces_are_those_of_the_fabric(fabric: Fabric, value: str, is_wrong: bool, root: Path) -> None:
+def test_interfaces_are_those_of_the_fabric(
+    fabric: WorkerFabric, value: str, is_wrong: bool, root: Path
+) -> None:
     env = (EnvVar("GLOO_SOCKET_IFNAME", value),)
     found = problems(root, "pytorch", ["python", "t.py"], env=env, fabric=fabric)
     assert bool([one for one in found if one.rule == "interface-unknown"]) is is_wrong
@@ -230,8 +232,8 @@ def test_a_role_without_gpus_hides_none(
     job = job_of(root, "pytorch")
     amounts = dataclasses.replace(job.resources, devices=devices)
     argv = ("env", "CUDA_VISIBLE_DEVICES=0", "python", "load.py")
-    role = Role("loader", 1, job.image.name, argv, (), amounts, job.worker_pool)
-    found = other_problems(dataclasses.replace(job, roles=(role,)))
+    role = ResolvedRole("loader", 1, job.image.name, argv, (), amounts, job.worker_pool)
+    found = check_other_commands(dataclasses.replace(job, roles=(role,)))
     assert bool([one for one in found if one.rule == "gpus-hidden"]) is is_told
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.rules.model import Severity
-from gangplan.source import load
+from gangplan.source import load_document
 from tests.plan.asking import decided
 
 TYPED = Path(__file__).with_name("typed.txt")
@@ -37,7 +37,7 @@ def proposed(help: str) -> list[str] | None:
 
 def load_list(text: str) -> list[str]:
     """Read a list as a spec would contain it."""
-    document, _ = load(f"command: {text}\n".encode(), "spec.yaml")
+    document, _ = load_document(f"command: {text}\n".encode(), "spec.yaml")
     assert document is not None, text
     return list(document.value["command"])
 

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.objects import BINDING, POLICY
-from gangplan.packs.cases import cases_in
+from gangplan.objects import BINDING_KIND, POLICY_KIND
+from gangplan.packs.cases import read_policy_cases
 from gangplan.packs.read import PolicySource
-from gangplan.policies import PACKS
-from gangplan.policy.cases import evaluator_of, suites
-from gangplan.policy.export import exported, server_action, settled
-from gangplan.policy.guards import BY_CONTROLLER, DELETING, conditions, guarded
-from gangplan.policy.limits import too_large
+from gangplan.policies import BUILTIN_PACKS
+from gangplan.policy.cases import build_suites, evaluator_of
+from gangplan.policy.export import choose_server_action, export_objects, settled
+from gangplan.policy.guards import CONTROLLER_CONDITION, DELETION_CONDITION, add_guard_conditions, conditions
+from gangplan.policy.limits import check_policy_sizes
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.policy.obstruction import obstructing
+from gangplan.validate.apiserver.policy.obstruction import check_obstruction
 from gangplan.workspace import load_workspace
 from tests.workspaces import CLUSTER, SPEC, TEAM, gangplan, rendered, stock, write
 
 Object = dict[str, Any]
-EVERY = f"policies: {{packs: [{', '.join(PACKS)}]}}\n"
+EVERY = f"policies: {{packs: [{', '.join(BUILTIN_PACKS)}]}}\n"
 OWN = """\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -68,7 +68,7 @@ def site(root: Path, policies: str = EVERY, **files: str) -> Path:
 
 def bodies(root: Path) -> list[Object]:
     """Return the objects that the cluster's policies are applied as."""
-    return exported(load_workspace(root), "lab")
+    return export_objects(load_workspace(root), "lab")
 
 
 def test_render_and_export_write_the_same(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ def test_removing_the_packs_removes_the_file(tmp_path: Path) -> None:
 
 def test_every_object_has_our_prefix_or_our_namespace(tmp_path: Path) -> None:
     found = bodies(site(tmp_path))
-    policies = {one["metadata"]["name"] for one in found if one["kind"] == POLICY}
+    policies = {one["metadata"]["name"] for one in found if one["kind"] == POLICY_KIND}
     for one in found:
         metadata = one["metadata"]
         assert metadata["name"].startswith("gangplan-")
         assert metadata.get("namespace", "gangplan-policies") == "gangplan-policies"
-        if one["kind"] == BINDING:
+        if one["kind"] == BINDING_KIND:
             assert one["spec"]["policyName"] in policies
     assert {one["apiVersion"] for one in found} == {"v1", "admissionregistration.k8s.io/v1"}
 
@@ -118,10 +118,10 @@ def test_parameters_are_applied_before_policies_and_bindings(tmp_path: Path) -> 
             wave = int(one["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"])
             waves.setdefault(one["kind"] if path.endswith(POLICY_FILE) else path, set()).add(wave)
     assert waves["Namespace"] == waves["ConfigMap"] == {-25}
-    assert (waves[POLICY], waves[BINDING]) == ({-24}, {-23})
+    assert (waves[POLICY_KIND], waves[BINDING_KIND]) == ({-24}, {-23})
     assert min(waves["lab/platform/roles.yaml"]) > -23
     kinds = [one["kind"] for one in bodies(root)]
-    assert kinds == sorted(kinds, key=["Namespace", "ConfigMap", POLICY, BINDING].index)
+    assert kinds == sorted(kinds, key=["Namespace", "ConfigMap", POLICY_KIND, BINDING_KIND].index)
 
 
 def test_no_policy_is_protected_from_pruning(tmp_path: Path) -> None:
@@ -141,14 +141,14 @@ def test_the_number_of_objects_does_not_grow_with_specs(tmp_path: Path) -> None:
 def test_policies_of_a_workspace_are_applied_under_our_prefix(tmp_path: Path) -> None:
     root = site(tmp_path, "policies: {packs: [], enforcement: Warn}\n", policies__own=OWN)
     found = {one["kind"]: one for one in bodies(root)}
-    assert found[POLICY]["metadata"]["name"] == "gangplan-short-names"
-    assert found[BINDING]["metadata"]["name"] == "gangplan-short-names-everywhere"
-    spec = found[BINDING]["spec"]
+    assert found[POLICY_KIND]["metadata"]["name"] == "gangplan-short-names"
+    assert found[BINDING_KIND]["metadata"]["name"] == "gangplan-short-names-everywhere"
+    spec = found[BINDING_KIND]["spec"]
     assert (spec["policyName"], spec["validationActions"]) == ("gangplan-short-names", ["Warn", "Audit"])
     assert spec["paramRef"] == {"name": "lengths", "namespace": "limits", "parameterNotFoundAction": "Deny"}
     assert found["ConfigMap"]["metadata"]["name"] == "lengths"
-    names = [one["name"] for one in found[POLICY]["spec"]["matchConditions"]]
-    assert names == [DELETING, BY_CONTROLLER, "mine"]
+    names = [one["name"] for one in found[POLICY_KIND]["spec"]["matchConditions"]]
+    assert names == [DELETION_CONDITION, CONTROLLER_CONDITION, "mine"]
 
 
 def test_policies_that_no_server_can_evaluate_stay_in_ci(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_policies_that_no_server_can_evaluate_stay_in_ci(tmp_path: Path) -> None
 def test_the_server_enforces_no_more_than_the_cluster_states(
     action: str, enforcement: str, server: str
 ) -> None:
-    assert server_action(action, enforcement) == server
+    assert choose_server_action(action, enforcement) == server
 
 
 def test_validate_still_denies_what_the_server_only_audits(tmp_path: Path) -> None:
@@ -211,10 +211,12 @@ def test_policies_that_do_not_fit_a_server_are_reported(tmp_path: Path) -> None:
     assert "the name has 245 characters; with 'gangplan-' before it 244 are the most" in said
     data = {"known": "x" * (1024 * 1024 + 1)}
     large = {"kind": "ConfigMap", "metadata": {"name": "gangplan-image-catalog"}, "data": data}
-    (found,) = too_large([PolicySource(large, None, "overlays/lab/cluster.yaml")])
+    (found,) = check_policy_sizes([PolicySource(large, None, "overlays/lab/cluster.yaml")])
     assert (found.rule, found.where.file) == ("policy-invalid", "overlays/lab/cluster.yaml")
     assert "parameters of policy 'image-catalog' have 1048577 bytes; a ConfigMap holds" in found.message
-    assert not list(too_large([PolicySource({"kind": "x", "metadata": None, "data": []}, None, "a")]))
+    assert not list(
+        check_policy_sizes([PolicySource({"kind": "x", "metadata": None, "data": []}, None, "a")])
+    )
 
 
 # What policies leave alone
@@ -223,8 +225,8 @@ def test_policies_that_do_not_fit_a_server_are_reported(tmp_path: Path) -> None:
 def changing() -> list[Any]:
     """Return every refused case of policies that evaluate updates of its object."""
     found = []
-    for suite in suites(load_workspace(Path(__file__).parents[2])):
-        for case in cases_in(suite.folder, suite.shown)[0]:
+    for suite in build_suites(load_workspace(Path(__file__).parents[2])):
+        for case in read_policy_cases(suite.folder, suite.shown)[0]:
             body = case.file.object
             is_changed = body["kind"] != "Pod"  # policies of pods evaluate only their creation
             if case.denies and is_changed and case.file.old_object is None:
@@ -250,19 +252,19 @@ def test_objects_that_break_a_policy_may_be_finished_and_annotated(suite: Any, c
 
 def test_every_policy_for_updates_begins_with_the_guards(tmp_path: Path) -> None:
     for one in bodies(site(tmp_path)):
-        if one["kind"] != POLICY:
+        if one["kind"] != POLICY_KIND:
             continue
         rules = one["spec"]["matchConstraints"]["resourceRules"]
         names = [condition["name"] for condition in one["spec"].get("matchConditions", ())]
-        is_guarded = names[:2] == [DELETING, BY_CONTROLLER]
+        is_guarded = names[:2] == [DELETION_CONDITION, CONTROLLER_CONDITION]
         assert is_guarded == any("UPDATE" in rule["operations"] for rule in rules)
-        assert not list(obstructing(one))
+        assert not list(check_obstruction(one))
         assert len(set(names)) == len(names)
 
 
 def test_policies_ignore_the_site_s_controllers(tmp_path: Path) -> None:
     root = site(tmp_path, "policies: {packs: [residency], controllers: [openshift-kueue/manager]}\n")
-    texts = [str(one["spec"].get("matchConditions")) for one in bodies(root) if one["kind"] == POLICY]
+    texts = [str(one["spec"].get("matchConditions")) for one in bodies(root) if one["kind"] == POLICY_KIND]
     assert all("system:serviceaccount:openshift-kueue:manager" in text for text in texts)
     assert "kueue-system:kueue-controller-manager" in conditions()[1]["expression"]
 
@@ -270,12 +272,17 @@ def test_policies_ignore_the_site_s_controllers(tmp_path: Path) -> None:
 def test_a_policy_without_room_for_conditions_is_unchanged() -> None:
     own = [{"name": f"c{number}", "expression": "true"} for number in range(63)]
     spec = {"matchConstraints": {"resourceRules": [{"operations": ["UPDATE"]}]}, "matchConditions": own}
-    guarded(spec)
+    add_guard_conditions(spec)
     assert spec["matchConditions"] == own
 
 
 def test_settled_accepts_any_file_content() -> None:
-    for body in ({"kind": POLICY}, {"kind": POLICY, "spec": None}, {"kind": BINDING, "spec": []}, {}):
+    for body in (
+        {"kind": POLICY_KIND},
+        {"kind": POLICY_KIND, "spec": None},
+        {"kind": BINDING_KIND, "spec": []},
+        {},
+    ):
         assert settled(body)["kind" if body else "x"] if body else settled(body) == {}
 
 
@@ -303,5 +310,5 @@ RULE = {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "oper
 )
 def test_policies_that_keep_runs_from_ending_are_refused(change: Object, field: str) -> None:
     spec = {"matchConstraints": {"resourceRules": [{**RULE, **change}]}}
-    found = list(obstructing({"spec": spec}))
+    found = list(check_obstruction({"spec": spec}))
     assert [field in one.message for one in found] == ([True] if field else [])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gangplan.policy.cases import refusals
-from gangplan.validate.apiserver.defaulting.apply import in_request, with_defaults
-from gangplan.validate.apiserver.defaulting.builtin import DEFAULTS
+from gangplan.validate.apiserver.defaulting.apply import build_request_objects, fill_defaults
+from gangplan.validate.apiserver.defaulting.builtin import BUILTIN_DEFAULTS
 from gangplan.validate.apiserver.defaulting.omitted import ALWAYS, amount
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.e2e.policies import answers
@@ -33,7 +33,7 @@ def test_defaults_are_those_of_a_server(minor: str) -> None:
 def test_every_kind_with_defaults_has_a_kept_answer() -> None:
     asked = {(body["apiVersion"], body["kind"]) for body, _ in answers.kept("1.34")}
     # The server refuses Endpoints of a missing Service; PodTemplates are not used in practice.
-    assert DEFAULTS.keys() - asked == {("v1", "Endpoints"), ("v1", "PodTemplate")}
+    assert BUILTIN_DEFAULTS.keys() - asked == {("v1", "Endpoints"), ("v1", "PodTemplate")}
 
 
 @pytest.mark.e2e
@@ -78,7 +78,7 @@ def test_a_token_is_mounted_unless_the_pod_disables_it() -> None:
     def volumes(**spec: object) -> list[str]:
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
         containers = [{"name": "a", "image": "example.com/a:1"}]
-        held = with_defaults({**body, "spec": {"containers": containers, **spec}}, SchemaVersions("1.34"))
+        held = fill_defaults({**body, "spec": {"containers": containers, **spec}}, SchemaVersions("1.34"))
         return [one["name"] for one in held["spec"].get("volumes", [])]
 
     assert volumes() == ["kube-api-access-xxxxx"]
@@ -91,9 +91,11 @@ def test_policies_do_not_see_a_status_from_git() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": {}}}
     done, run = {"succeeded": 1}, {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
     for body, none in ((job, {}), ({**run, "metadata": {"name": "a"}, "spec": {}}, None)):
-        new, _ = in_request({**body, "status": done}, None, versions)
+        new, _ = build_request_objects({**body, "status": done}, None, versions)
         assert new.get("status") == none
-        changed, old = in_request({**body, "status": {"failed": 1}}, {**body, "status": done}, versions)
+        changed, old = build_request_objects(
+            {**body, "status": {"failed": 1}}, {**body, "status": done}, versions
+        )
         assert changed["status"] == done
         assert old is not None
         assert old["status"] == done

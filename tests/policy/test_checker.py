@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gangplan.findings import Finding, Location
-from gangplan.policy.checks import PolicyChecker, checker_of, policy_findings
+from gangplan.policy.checks import PolicyChecker, build_policy_checker, judge_objects
 from gangplan.policy.export import settled
-from gangplan.rulebook import PACKS, Rulebook
+from gangplan.rulebook import SHIPPED_PACKS_FOLDER, Rulebook
 from gangplan.rules.model import Severity
 from gangplan.trace import Trace
 from gangplan.workspace import load_workspace
@@ -48,7 +48,7 @@ def checker(root: Path, files: dict[str, str]) -> PolicyChecker:
     assert not findings
     labels = {"gangplan.dev/team": "nlp", "app.kubernetes.io/managed-by": "gangplan"}
     spaces = [{"name": name, "labels": labels} for name in ("nlp", "test")]
-    return checker_of(
+    return build_policy_checker(
         workspace, "lab", [{"apiVersion": "v1", "kind": "Namespace", "metadata": one} for one in spaces]
     )
 
@@ -62,12 +62,14 @@ def test_a_policy_is_silent_where_a_rule_reported_the_cause(tmp_path: Path) -> N
     """pod-security covers host-namespaces (`told_by`); no other rule does."""
     text = CLUSTER.replace("region:", "policies: {packs: [baseline]}\nregion:")
     baseline = checker(tmp_path, {"overlays/lab/cluster.yaml": text})
-    case = (PACKS / "baseline/tests/host-namespaces.network.deny.yaml").read_text(encoding="utf-8")
+    case = (SHIPPED_PACKS_FOLDER / "baseline/tests/host-namespaces.network.deny.yaml").read_text(
+        encoding="utf-8"
+    )
     body = plain.load(case)["object"]
 
     def told(*before: str) -> list[str]:
         others = [Finding(Rulebook().policy(rule), SPEC, "", "") for rule in before]
-        return [one.rule for one in policy_findings(baseline, [body], tracer, others)]
+        return [one.rule for one in judge_objects(baseline, [body], tracer, others)]
 
     assert "host-namespaces" in told()
     assert "host-namespaces" in told("network-open")
@@ -81,7 +83,7 @@ def test_of_two_bindings_the_worst_finding_is_reported(order: tuple[str, str], t
     assert [one.severity for one in judge.evaluator.judge([pod()])] == [
         Severity.ERROR if word == "Deny" else Severity.WARNING for word in order
     ]
-    (found,) = policy_findings(judge, [pod()], tracer)
+    (found,) = judge_objects(judge, [pod()], tracer)
     assert (found.rule, found.severity, found.where) == ("no-pods", Severity.ERROR, SPEC)
 
 
@@ -89,7 +91,7 @@ def test_a_line_that_causes_ten_findings_is_reported_once(tmp_path: Path) -> Non
     judge = checker(tmp_path, {"policies/a.yaml": POLICY, "policies/b.yaml": BINDING % ("b", "Deny")})
     pods = [pod(f"p-{number}") for number in range(10)]
     assert len(judge.evaluator.judge(pods)) == 10
-    assert len(policy_findings(judge, pods, tracer)) == 1
+    assert len(judge_objects(judge, pods, tracer)) == 1
 
 
 def test_exported_objects_have_what_a_server_fills_in() -> None:

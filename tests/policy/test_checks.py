@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gangplan.rules.model import Severity
-from gangplan.source import load_several
-from gangplan.validate.apiserver.policy.kinds import kinds_of
-from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import PolicyReading, read
-from gangplan.validate.apiserver.policy.resources import served, unknown_parameters
+from gangplan.source import load_all_documents
+from gangplan.validate.apiserver.policy.kinds import read_extra_kinds
+from gangplan.validate.apiserver.policy.model import PlacedObject
+from gangplan.validate.apiserver.policy.read import PolicyReading, read_policy_objects
+from gangplan.validate.apiserver.policy.resources import check_policy_parameters, list_served_resources
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
@@ -37,7 +37,7 @@ PARAM = {"name": "n", "parameterNotFoundAction": "Deny"}
 
 
 def reading(*bodies: dict[str, Any]) -> PolicyReading:
-    return read([Written(body) for body in bodies], VERSIONS)
+    return read_policy_objects([PlacedObject(body) for body in bodies], VERSIONS)
 
 
 def errors(*bodies: dict[str, Any]) -> list[str]:
@@ -127,7 +127,9 @@ def test_a_newer_function_is_reported_with_its_kubernetes_version() -> None:
     (problem,) = [one for one in reading(newer, BINDING).problems if one.rule == "policy-version"]
     assert "Kubernetes 1.35 or later" in problem.message
     assert "the cluster has 1.34" in problem.message
-    assert not read([Written(newer), Written(BINDING)], SchemaVersions("1.35")).problems
+    assert not read_policy_objects(
+        [PlacedObject(newer), PlacedObject(BINDING)], SchemaVersions("1.35")
+    ).problems
 
 
 TEXT = """\
@@ -153,9 +155,9 @@ spec: {policyName: p, validationActions: [Deny, Warn]}
 
 
 def test_a_mistake_in_cel_is_reported_at_its_character() -> None:
-    documents, findings = load_several(TEXT.encode(), "policies/own.yaml")
+    documents, findings = load_all_documents(TEXT.encode(), "policies/own.yaml")
     assert not findings
-    problems = read([Written(one.value, one) for one in documents], VERSIONS).problems
+    problems = read_policy_objects([PlacedObject(one.value, one) for one in documents], VERSIONS).problems
     lines = TEXT.split("\n")
     places = {
         (one.where.line, lines[one.where.line - 1][one.where.column - 1 :].split()[0]) for one in problems
@@ -178,7 +180,11 @@ def test_a_mistake_in_cel_is_reported_at_its_character() -> None:
     ],
 )
 def test_parameters_of_unknown_kinds_are_reported(kind: dict[str, str] | None, help: str) -> None:
-    known = kinds_of(VERSIONS)
-    found = list(unknown_parameters(spec(POLICY, paramKind=kind), served(VERSIONS, known), VERSIONS))
+    known = read_extra_kinds(VERSIONS)
+    found = list(
+        check_policy_parameters(
+            spec(POLICY, paramKind=kind), list_served_resources(VERSIONS, known), VERSIONS
+        )
+    )
     assert [one.help.startswith(help) for one in found] == ([True] if help else [])
     assert all("refuses all that the policy matches" in one.message for one in found)

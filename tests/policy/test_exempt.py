@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.policy.exempt import excused_levels
-from gangplan.policy.export import exported
+from gangplan.policy.exempt import find_exempt_levels
+from gangplan.policy.export import export_objects
 from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.resolve.test_fabrics import EFA, IB, IMAGE, LEVEL, ROCE, TCPXO, on_fabric, validate
@@ -49,9 +49,9 @@ def test_policies_except_only_namespaces_that_admit_the_fabric(
     fabric: tuple[str, str], team: str, expected: dict[str, tuple[str, ...]], root: Path
 ) -> None:
     workspace = load_workspace(on_fabric(root, *fabric, team, more=PACKS))
-    assert excused_levels(workspace.clusters["lab"].spec) == expected
+    assert find_exempt_levels(workspace.clusters["lab"].spec) == expected
     found = {}
-    for body in exported(workspace, "lab"):
+    for body in export_objects(workspace, "lab"):
         if body["kind"] == "ValidatingAdmissionPolicyBinding":
             selector: list[dict[str, Any]] = body["spec"]["matchResources"]["namespaceSelector"][
                 "matchExpressions"
@@ -87,7 +87,7 @@ def test_the_fabric_access_policy_allows_what_fabrics_need(
 ) -> None:
     """The pack is added automatically where policies make an exception, with what the fabrics need."""
     workspace = load_workspace(on_fabric(root, *fabric, team, more=PACKS))
-    bodies = {(one["kind"], one["metadata"]["name"]): one for one in exported(workspace, "lab")}
+    bodies = {(one["kind"], one["metadata"]["name"]): one for one in export_objects(workspace, "lab")}
     params = bodies.get(("ConfigMap", "gangplan-fabric-access"))
     assert (("ValidatingAdmissionPolicy", "gangplan-fabric-access") in bodies) == (expected is not None)
     if expected is not None:
@@ -98,7 +98,7 @@ def test_the_fabric_access_policy_allows_what_fabrics_need(
 @pytest.mark.parametrize("packs", ["", "policies: {packs: [images]}\n"])
 def test_without_such_packs_there_is_no_fabric_access_policy(packs: str, root: Path) -> None:
     workspace = load_workspace(on_fabric(root, *TCPXO, more=packs))
-    assert not [one for one in exported(workspace, "lab") if "fabric-access" in one["metadata"]["name"]]
+    assert not [one for one in export_objects(workspace, "lab") if "fabric-access" in one["metadata"]["name"]]
 
 
 def test_a_patch_may_use_no_more_than_the_fabric(root: Path) -> None:

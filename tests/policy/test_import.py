@@ -10,9 +10,9 @@ import pytest
 
 from gangplan.errors import Exit, UserError
 from gangplan.objects import dump_all
-from gangplan.pipeline.crds import check_rules, crds_in
+from gangplan.pipeline.crds import check_crd_file, read_crds
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.crdrules.manifest import problem
+from gangplan.validate.apiserver.crdrules.manifest import find_crd_problem
 from tests.policy.crd_cases import CASES, definition
 from tests.validate.crd import FOLDER, needs_crds
 from tests.workspaces import Outcome, gangplan, write
@@ -111,7 +111,7 @@ def test_the_crds_in_use_are_accepted() -> None:
     for file in sorted(FOLDER.rglob("*.yaml")):
         for body in load_objects(file.read_bytes()):
             if body.get("kind") == "CustomResourceDefinition":
-                assert problem(body) is None, file
+                assert find_crd_problem(body) is None, file
                 seen += 1
     assert seen > 20
 
@@ -186,5 +186,5 @@ def test_a_crd_is_accepted_exactly_where_servers_accept_it(case: dict[str, Any],
     file.write_text(dump_all([definition(case)]), encoding="utf-8")
     refused = nullcontext() if case["taken"] else pytest.raises(UserError)
     with refused:
-        for crd in crds_in(file):
-            check_rules(file, crd, 34)
+        for crd in read_crds(file):
+            check_crd_file(file, crd, 34)

@@ -11,12 +11,12 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.model.crds import CrdFiles
-from gangplan.validate.apiserver.crdrules.check import problems as rule_problems
-from gangplan.validate.apiserver.crdrules.formats import FORMATS
-from gangplan.validate.apiserver.crdrules.registry import imported, stored
-from gangplan.validate.apiserver.defaulting.apply import in_request, with_defaults
-from gangplan.validate.apiserver.policy.kinds import kinds_of
-from gangplan.validate.apiserver.schema import SchemaVersions, problems
+from gangplan.validate.apiserver.crdrules.check import check_cel_rules as rule_problems
+from gangplan.validate.apiserver.crdrules.formats import CRD_FORMATS
+from gangplan.validate.apiserver.crdrules.registry import read_imported_crds, reduce_crd
+from gangplan.validate.apiserver.defaulting.apply import build_request_objects, fill_defaults
+from gangplan.validate.apiserver.policy.kinds import read_extra_kinds
+from gangplan.validate.apiserver.schema import SchemaVersions, check_object_schema
 from tests import workspaces
 from tests.policy.test_crd_rules import MINORS, versions
 from tests.validate.crd import crds, needs_crds
@@ -42,8 +42,8 @@ def crd(schema: Schema, kind: str = "Widget", plural: str = "widgets", scope: st
 def taken(schema: Schema, minor: int = 34) -> SchemaVersions:
     """Return the versions of a cluster that has imported a Widget whose spec has a schema."""
     whole = {"type": "object", "properties": {"spec": schema}}
-    files = CrdFiles((json.dumps(stored(crd(whole))),))
-    return SchemaVersions(f"1.{minor}", "2.3", "0.19", "0.12", crds=imported(files))
+    files = CrdFiles((json.dumps(reduce_crd(crd(whole))),))
+    return SchemaVersions(f"1.{minor}", "2.3", "0.19", "0.12", crds=read_imported_crds(files))
 
 
 def widget(**spec: Any) -> Body:
@@ -61,7 +61,7 @@ def fields(**properties: Schema) -> Schema:
 
 def said(schema: Schema, minor: int = 34, **spec: Any) -> list[str]:
     """Return the messages of the gate about a Widget."""
-    return [one.message for one in problems(widget(**spec), taken(schema, minor))]
+    return [one.message for one in check_object_schema(widget(**spec), taken(schema, minor))]
 
 
 # --- the schema gate -----------------------------------------------------------------------------------
@@ -187,13 +187,13 @@ FORMAT_CASES = [
     FORMAT_CASES,
 )
 def test_each_format_accepts_good_and_refuses_bad_values(format: str, good: str, bad: str) -> None:
-    check = FORMATS[format][1]
+    check = CRD_FORMATS[format][1]
     assert [word for word in good.split() if not check(word)] == []
     assert [word for word in bad.split() if check(word)] == []
 
 
 def test_every_format_has_a_case() -> None:
-    assert {format for format, _, _ in FORMAT_CASES} == set(FORMATS)
+    assert {format for format, _, _ in FORMAT_CASES} == set(CRD_FORMATS)
 
 
 # --- defaults ------------------------------------------------------------------------------------------
@@ -219,9 +219,9 @@ def test_defaults_of_an_imported_crd_are_filled_in() -> None:
     schema = {**DEFAULTED, "x-kubernetes-validations": [{"rule": "self.mode == 'Safe'", "message": "mode"}]}
     known = taken(schema)
     body = widget(items=[{}, {"level": 5}], named={"a": {}}, scores={"a": None, "b": 1}, gone=None, kept=None)
-    assert problems(body, known) == []  # a required field with a default is not missing
+    assert check_object_schema(body, known) == []  # a required field with a default is not missing
     assert rule_problems(body, known) == []
-    assert with_defaults(body, known)["spec"] == {
+    assert fill_defaults(body, known)["spec"] == {
         "items": [{"level": 1}, {"level": 5}],
         "named": {"a": {"level": 1}},
         "scores": {"a": 7, "b": 1},
@@ -230,8 +230,8 @@ def test_defaults_of_an_imported_crd_are_filled_in() -> None:
         "made": {"level": 1},
     }
     assert "mode" not in body["spec"]
-    assert with_defaults(widget(mode=None), known)["spec"]["mode"] == "Safe"
-    assert with_defaults({**widget(), "spec": "text"}, known)["spec"] == "text"
+    assert fill_defaults(widget(mode=None), known)["spec"]["mode"] == "Safe"
+    assert fill_defaults({**widget(), "spec": "text"}, known)["spec"] == "text"
 
 
 def test_values_in_a_schema_are_kept_and_descriptions_left_out() -> None:
@@ -244,9 +244,9 @@ def test_values_in_a_schema_are_kept_and_descriptions_left_out() -> None:
             "x-kubernetes-preserve-unknown-fields": True,
         }
     )
-    assert with_defaults(widget(), taken(schema))["spec"]["free"] == default
+    assert fill_defaults(widget(), taken(schema))["spec"]["free"] == default
     named = fields(default={"type": "string", "description": "left out"})  # a field of that name
-    assert "left out" not in json.dumps(stored(crd(named)))
+    assert "left out" not in json.dumps(reduce_crd(crd(named)))
 
 
 @needs_crds
@@ -264,14 +264,14 @@ def test_the_schema_walk_and_the_tables_fill_in_the_same_defaults(component: str
             "scope": "Namespaced",
             "versions": {version: schema},
         }
-        known = replace(plain, crds=imported(CrdFiles((json.dumps(file),))))
+        known = replace(plain, crds=read_imported_crds(CrdFiles((json.dumps(file),))))
         head = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}
         for body in (
             head,
             {**head, "spec": {}},
             {**head, "spec": _skeleton(schema["properties"].get("spec", {}))},
         ):
-            assert with_defaults(body, known) == with_defaults(body, plain), (kind, minor)
+            assert fill_defaults(body, known) == fill_defaults(body, plain), (kind, minor)
 
 
 def _skeleton(schema: Schema) -> Any:
@@ -299,7 +299,7 @@ def test_an_external_secret_gets_its_defaults() -> None:
         "spec": spec,
     }
     more = {"conversionStrategy": "Default", "decodingStrategy": "None", "metadataPolicy": "None"}
-    filled = with_defaults(body, SchemaVersions("1.34"))["spec"]
+    filled = fill_defaults(body, SchemaVersions("1.34"))["spec"]
     assert filled["data"] == [{"secretKey": "a", "remoteRef": {**reference, **more}}]
     assert filled["dataFrom"] == [{"extract": {"key": "a", **more}}]
     assert filled["target"] == {"name": "x", "creationPolicy": "Owner", "deletionPolicy": "Retain"}
@@ -372,10 +372,10 @@ def test_an_import_does_not_affect_another_workspace(tmp_path: Path) -> None:
 
 
 def test_the_same_files_are_read_once() -> None:
-    texts = (json.dumps(stored(GATEWAY)),)
-    assert imported(CrdFiles(texts)) is imported(CrdFiles(tuple(texts)))
-    assert imported(CrdFiles()) is None
-    resource = kinds_of(SchemaVersions("1.34", crds=imported(CrdFiles(texts)))).find(
+    texts = (json.dumps(reduce_crd(GATEWAY)),)
+    assert read_imported_crds(CrdFiles(texts)) is read_imported_crds(CrdFiles(tuple(texts)))
+    assert read_imported_crds(CrdFiles()) is None
+    resource = read_extra_kinds(SchemaVersions("1.34", crds=read_imported_crds(CrdFiles(texts)))).find(
         "example.com/v1", "Gateway"
     )
     assert (resource.plural, resource.namespaced) == ("gatewayz", False)
@@ -398,11 +398,15 @@ def test_a_status_is_separate_only_where_the_crd_says_so() -> None:
     for subresources, expected in (({}, {"seen": True}), ({"status": {}}, None)):
         definition = crd({"type": "object", "properties": both})
         definition["spec"]["versions"][0]["subresources"] = subresources
-        versions = SchemaVersions("1.34", crds=imported(CrdFiles((json.dumps(stored(definition)),))))
-        new, _ = in_request(body, None, versions)
+        versions = SchemaVersions(
+            "1.34", crds=read_imported_crds(CrdFiles((json.dumps(reduce_crd(definition)),)))
+        )
+        new, _ = build_request_objects(body, None, versions)
         assert new.get("status") == expected
-        assert [one.path for one in problems(body, versions)] == ([("status", "seen")] if expected else [])
-        assert problems({**widget(), "status": {"other": 1}}, versions)
+        assert [one.path for one in check_object_schema(body, versions)] == (
+            [("status", "seen")] if expected else []
+        )
+        assert check_object_schema({**widget(), "status": {"other": 1}}, versions)
 
 
 @pytest.mark.parametrize(
@@ -420,15 +424,21 @@ def test_numbers_and_texts_that_a_server_cannot_read_are_refused(metadata: Any, 
     """As in answers of Kubernetes 1.34: beyond 64 bits a number is no integer, and annotations are texts."""
     schema = fields(count={"type": "integer"}, either={"x-kubernetes-int-or-string": True})
     definition = crd({"type": "object", "properties": {"spec": schema}})
-    versions = SchemaVersions("1.34", crds=imported(CrdFiles((json.dumps(stored(definition)),))))
+    versions = SchemaVersions(
+        "1.34", crds=read_imported_crds(CrdFiles((json.dumps(reduce_crd(definition)),)))
+    )
     body = widget(**spec)
     body["metadata"] |= metadata
-    found = [one.message for one in problems(body, versions)]
+    found = [one.message for one in check_object_schema(body, versions)]
     assert (said in found[0]) if said else found == []
 
 
 def test_a_number_beyond_64_bits_is_a_double_to_policies() -> None:
     definition = crd({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-    versions = SchemaVersions("1.34", crds=imported(CrdFiles((json.dumps(stored(definition)),))))
-    new, _ = in_request({**widget(), "spec": {"a": 2**63, "b": 2**63 - 1, "c": True}}, None, versions)
+    versions = SchemaVersions(
+        "1.34", crds=read_imported_crds(CrdFiles((json.dumps(reduce_crd(definition)),)))
+    )
+    new, _ = build_request_objects(
+        {**widget(), "spec": {"a": 2**63, "b": 2**63 - 1, "c": True}}, None, versions
+    )
     assert [type(one) for one in new["spec"].values()] == [float, int, bool]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gangplan.source import load, load_several
+from gangplan.source import load_all_documents, load_document
 
 TEXT = """\
 literal: |
@@ -25,7 +25,7 @@ long: a
 
 @pytest.mark.parametrize("key", ["literal", "folded", "plain", "single", "double", "long"])
 def test_every_character_has_its_position(key: str) -> None:
-    document, findings = load(TEXT.encode(), "f.yaml")
+    document, findings = load_document(TEXT.encode(), "f.yaml")
     assert document is not None, findings
     lines = TEXT.split("\n")
     for offset, character in enumerate(document.value[key]):
@@ -41,10 +41,10 @@ def test_every_character_has_its_position(key: str) -> None:
 
 def test_several_documents_keep_their_lines() -> None:
     text = "a: 1\n---\n# nothing\n---\nb: |\n  ---\n  x\n---\nc: [\n"
-    documents, findings = load_several(text.encode(), "f.yaml")
+    documents, findings = load_all_documents(text.encode(), "f.yaml")
     assert findings
     assert not documents
-    documents, findings = load_several(text.replace("[", "2").encode(), "f.yaml")
+    documents, findings = load_all_documents(text.replace("[", "2").encode(), "f.yaml")
     assert not findings
     assert [(one.value, one.where(()).line) for one in documents] == [
         ({"a": 1}, 1),
@@ -54,6 +54,6 @@ def test_several_documents_keep_their_lines() -> None:
 
 
 def test_a_duplicate_key_in_a_later_document_is_reported() -> None:
-    documents, findings = load_several(b"a: 1\n---\nb: 1\nb: 2\n", "f.yaml")
+    documents, findings = load_all_documents(b"a: 1\n---\nb: 1\nb: 2\n", "f.yaml")
     assert len(documents) == 1
     assert [(one.rule, one.where.line) for one in findings] == [("yaml-duplicate-key", 4)]

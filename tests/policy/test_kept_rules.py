@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.cel.program import Program
+from gangplan.cel.program import CelProgram
 from gangplan.validate.apiserver.crdrules import rules
-from gangplan.validate.apiserver.crdrules.builtin import rules_of
-from gangplan.validate.apiserver.crdrules.rules import CompiledRule, Kept, breaches
+from gangplan.validate.apiserver.crdrules.builtin import compile_builtin_rules
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, Kept, find_breaches
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 GROUP = "trainer.kubeflow.org/v1alpha1"
@@ -21,7 +21,7 @@ Body = dict[str, Any]
 
 def of_runtimes() -> list[CompiledRule]:
     """Return the rules of a TrainingRuntime, with no kept values."""
-    found = rules_of(GROUP, "TrainingRuntime", SchemaVersions("1.34", "2.1", "0.19", "0.12"))
+    found = compile_builtin_rules(GROUP, "TrainingRuntime", SchemaVersions("1.34", "2.1", "0.19", "0.12"))
     return [replace(one, kept=Kept()) for one in found]
 
 
@@ -61,28 +61,28 @@ def test_kept_results_equal_evaluated_ones(bodies: list[Body]) -> None:
     known = of_runtimes()
     asked = deaf(known)
     for body in bodies * 2:
-        expected = breaches(asked, body)
-        assert breaches(known, body) == expected
+        expected = find_breaches(asked, body)
+        assert find_breaches(known, body) == expected
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rules, "PER_OBJECT", 20)
-            assert breaches(known, body) == breaches(asked, body)
+            assert find_breaches(known, body) == find_breaches(asked, body)
 
 
 def test_a_rule_is_evaluated_once_for_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Program] = []
-    real = Program.measure
-    monkeypatch.setattr(Program, "measure", lambda self, *given: calls.append(self) or real(self, *given))
+    calls: list[CelProgram] = []
+    real = CelProgram.measure
+    monkeypatch.setattr(CelProgram, "measure", lambda self, *given: calls.append(self) or real(self, *given))
     known = [one for one in of_runtimes() if one.rule.path[:2] == ("spec", "mlPolicy")]
     assert known
     for number in range(300):
         policy = {"numNodes": 1, "torch": {"numProcPerNode": "auto"}}
-        breaches(known, {"metadata": {"name": f"run-{number}"}, "spec": {"mlPolicy": policy}})
+        find_breaches(known, {"metadata": {"name": f"run-{number}"}, "spec": {"mlPolicy": policy}})
     assert len(calls) <= len(known)
 
 
 def test_values_that_never_repeat_are_no_longer_kept() -> None:
     known = of_runtimes()
     for number in range(1000):
-        breaches(known, {"metadata": {"name": "a"}, "spec": {"mlPolicy": {"numNodes": number}}})
+        find_breaches(known, {"metadata": {"name": "a"}, "spec": {"mlPolicy": {"numNodes": number}}})
     assert all(len(one.kept.costs) <= rules._PATIENCE for one in known)
     assert {one.kept.luck for one in known} & {0}

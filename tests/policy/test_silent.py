@@ -19,16 +19,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.cel.joint import MOST_WAYS, JointTree
-from gangplan.cel.program import Program
+from gangplan.cel.program import CelProgram
 from gangplan.cel.questions import SILENT, QuestionTree
 from gangplan.errors import InternalError
-from gangplan.packs.cases import cases_in
-from gangplan.policy.cases import evaluator_of, suites
-from gangplan.policy.checks import checker_of
+from gangplan.packs.cases import read_policy_cases
+from gangplan.policy.cases import build_suites, evaluator_of
+from gangplan.policy.checks import build_policy_checker
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.defaulting import crds
-from gangplan.validate.apiserver.defaulting.apply import with_defaults
-from gangplan.validate.apiserver.defaulting.paths import copied, fill
+from gangplan.validate.apiserver.defaulting.apply import fill_defaults
+from gangplan.validate.apiserver.defaulting.paths import copy_manifest, fill_missing
 from gangplan.validate.apiserver.policy import silent
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
@@ -57,7 +57,7 @@ def sample() -> dict[str, tuple[list[Body], PolicyEvaluator]]:
     found = {}
     for name in workspace.clusters:
         bodies = standing(REPOSITORY / "rendered" / name)
-        found[name] = bodies, checker_of(workspace, name, bodies).evaluator
+        found[name] = bodies, build_policy_checker(workspace, name, bodies).evaluator
     return found
 
 
@@ -87,13 +87,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the expressions that are evaluated from now on."""
     seen: list[str] = []
     for name in ("evaluate", "measure"):
-        real = getattr(Program, name)
+        real = getattr(CelProgram, name)
 
-        def spy(self: Program, *arguments: Any, real: Any = real) -> Any:
+        def spy(self: CelProgram, *arguments: Any, real: Any = real) -> Any:
             seen.append(self.text)
             return real(self, *arguments)
 
-        monkeypatch.setattr(Program, name, spy)
+        monkeypatch.setattr(CelProgram, name, spy)
     return seen
 
 
@@ -164,10 +164,10 @@ def _judged(evaluator: PolicyEvaluator, body: Body, old: Body | None) -> Any:
         return type(wrong)
 
 
-@pytest.mark.parametrize("suite", suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
+@pytest.mark.parametrize("suite", build_suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
 def test_policy_cases_end_as_stated_with_memory(suite: Any) -> None:
     """Each case is evaluated after all others are in memory; allowed cases are silent."""
-    cases, _ = cases_in(suite.folder, suite.shown)
+    cases, _ = read_policy_cases(suite.folder, suite.shown)
     learned: dict[str, CompiledPolicy] = {}
     for _ in range(2):
         for case in cases:
@@ -197,7 +197,7 @@ def test_an_object_of_a_known_shape_evaluates_nothing(monkeypatch: pytest.Monkey
     mine.judge([body])
     seen = counted(monkeypatch)
     for number in range(50):
-        other = copied(body)
+        other = copy_manifest(body)
         other["metadata"]["name"] = f"another-{number}"
         pods = other["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
         pods["containers"][0]["command"] = ["train", str(number)]
@@ -230,7 +230,7 @@ def test_policies_with_many_ways_are_not_joined() -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     for number in range(3 * MOST_WAYS):
-        other = copied(body)
+        other = copy_manifest(body)
         pods = other["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
         pods["containers"][0]["env"] = [{"name": "AWS_ENDPOINT_URL_1", "value": "https:"}] * number
         mine.judge([other])
@@ -245,7 +245,7 @@ def test_matching_is_evaluated_once_per_namespace_and_kind() -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     for number in range(50):
-        other = copied(body)
+        other = copy_manifest(body)
         other["metadata"]["name"] = f"another-{number}"
         mine.judge([other])
     assert mine._index.asked == 1
@@ -289,13 +289,13 @@ def test_every_so_many_answers_are_evaluated_again(monkeypatch: pytest.MonkeyPat
     mine = fresh(evaluator)
     mine.judge([body])
     asked: list[str] = []
-    real = silent.decide
+    real = silent.decide_request
 
     def spy(compiled: CompiledPolicy, *arguments: Any) -> Any:
         asked.append(compiled.policy.name)
         return real(compiled, *arguments)
 
-    monkeypatch.setattr(silent, "decide", spy)
+    monkeypatch.setattr(silent, "decide_request", spy)
     speaking = {one.policy.name for one in mine.judge([body])}
     asked.clear()
     mine.judge([body] * silent.RECHECKED)
@@ -343,7 +343,7 @@ def test_a_wrong_way_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     mine.judge([body])
-    bad = copied(body)
+    bad = copy_manifest(body)
     jobs = bad["spec"]["template"]["spec"]["replicatedJobs"]
     jobs[0]["template"]["spec"]["template"]["spec"]["hostNetwork"] = True
     assert "host-namespaces" in {one.policy.name for one in mine.judge([bad])}
@@ -360,7 +360,7 @@ def test_a_new_way_is_checked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     monkeypatch.setattr(silent, "_is_silent", lambda *_: True)
-    bad = copied(body)
+    bad = copy_manifest(body)
     jobs = bad["spec"]["template"]["spec"]["replicatedJobs"]
     jobs[0]["template"]["spec"]["template"]["spec"]["hostNetwork"] = True
     with pytest.raises(InternalError, match="host-namespaces"):
@@ -377,9 +377,11 @@ def test_fillings_equal_their_tables(chance: random.Random, data: st.DataObject)
     bodies, _ = sample()[data.draw(st.sampled_from(sorted(sample())))]
     body = changed(data.draw(st.sampled_from(bodies)), chance)
     before = repr(body)
-    wanted = copied(body)
-    fill(wanted, crds.table(body.get("apiVersion"), body.get("kind"), FULL))
-    assert repr(crds.filling(body.get("apiVersion"), body.get("kind"), FULL).of(body)) == repr(wanted)
+    wanted = copy_manifest(body)
+    fill_missing(wanted, crds.table(body.get("apiVersion"), body.get("kind"), FULL))
+    assert repr(crds.find_crd_filling(body.get("apiVersion"), body.get("kind"), FULL).of(body)) == repr(
+        wanted
+    )
     if isinstance(body.get("metadata"), dict) and _has_plain_labels(body):
-        with_defaults(body, FULL)
+        fill_defaults(body, FULL)
     assert repr(body) == before

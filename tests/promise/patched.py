@@ -15,7 +15,7 @@ import yaml
 
 from gangplan.emit import is_run_file
 from gangplan.findings import Finding
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests import workspaces
@@ -118,7 +118,7 @@ def _last(body: dict[str, Any], path: str) -> str:
 
 
 def _built(root: Path) -> Verdict:
-    result = preview(Request(root, engine="serial"))
+    result = preview_render(Request(root, engine="serial"))
     texts = [text for path, text in sorted(result.texts.items()) if is_run_file(path)]
     objects = tuple(body for text in texts for body in load_objects(text))
     return Verdict(tuple(result.findings), objects)

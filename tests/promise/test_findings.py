@@ -11,9 +11,9 @@ import pytest
 
 from gangplan.emit import is_run_file
 from gangplan.pipeline import checks
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.validate.promise import kept
+from gangplan.validate.promise import check_plan_conformance
 from gangplan.validate.world import BuiltRun, World
 from tests import workspaces
 from tests.promise.patched import HEAD, OVERLAY, component, workspace
@@ -28,7 +28,9 @@ def test_one_patch_is_reported_once_with_the_number_of_runs(tmp_path: Path) -> N
     for name in ("second", "third"):
         workspaces.write(root, {f"specs/nlp/{name}.yaml": workspaces.SPEC})
     workspaces.write(root, {OVERLAY: component("TrainJob", NODES)})
-    found = [one for one in preview(Request(root, engine="serial")).findings if one.rule == "plan-broken"]
+    found = [
+        one for one in preview_render(Request(root, engine="serial")).findings if one.rule == "plan-broken"
+    ]
     assert [(str(one.where), one.object_ref) for one in found] == [
         (f"{OVERLAY}:6:58", "TrainJob/nlp/filings")
     ]
@@ -50,7 +52,7 @@ def test_targets_that_name_a_run_or_nothing_are_reported_with_a_help(
 ) -> None:
     root = workspace(tmp_path, SPEC)
     workspaces.write(root, {OVERLAY: f"{HEAD}- target: {target}\n  patch: |-\n{LABEL}"})
-    (found,) = preview(Request(root, engine="serial")).findings
+    (found,) = preview_render(Request(root, engine="serial")).findings
     assert (found.rule, str(found.where)) == ("overlay-no-match", f"{OVERLAY}:{place}")
     assert says in found.message
     if "filings" in target:
@@ -62,7 +64,7 @@ def test_targets_from_the_help_match_the_run(tmp_path: Path) -> None:
     for target in ("labelSelector: gangplan.dev/job=filings", 'name: "filings-[0-9a-f]{8}"'):
         text = f"{HEAD}- target: {{kind: TrainJob, {target}}}\n  patch: |-\n{LABEL}"
         workspaces.write(root, {OVERLAY: text})
-        result = preview(Request(root, engine="serial"))
+        result = preview_render(Request(root, engine="serial"))
         assert not result.findings
         (run,) = (text for path, text in result.texts.items() if is_run_file(path))
         assert "example.com/tier: gold" in run
@@ -80,7 +82,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, BuiltRun]:
         return {}
 
     with mock.patch.object(checks, "prove", catch):
-        preview(Request(root, engine="serial"))
+        preview_render(Request(root, engine="serial"))
     return seen[0]
 
 
@@ -111,5 +113,7 @@ def test_a_mistake_of_a_generator_breaks_the_plan(
     kind: str, path: tuple[str | int, ...], value: Any, judged: tuple[World, BuiltRun]
 ) -> None:
     world, run = judged
-    assert not list(kept(world, run))
-    assert {problem.rule for _, problem in kept(world, _mistaken(run, kind, path, value))} == {"plan-broken"}
+    assert not list(check_plan_conformance(world, run))
+    assert {
+        problem.rule for _, problem in check_plan_conformance(world, _mistaken(run, kind, path, value))
+    } == {"plan-broken"}

@@ -12,7 +12,7 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from gangplan.pipeline import checks
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.validate.world import BuiltRun, World
 
@@ -51,7 +51,7 @@ def judged(root: Path) -> list[Judged]:
         return {}
 
     with mock.patch.object(checks, "prove", catch):
-        preview(Request(root, engine="serial"))
+        preview_render(Request(root, engine="serial"))
     return seen
 
 

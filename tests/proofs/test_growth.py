@@ -17,10 +17,10 @@ import pytest
 
 import gangplan
 from gangplan.pipeline.clusters import expand_cluster
-from gangplan.pipeline.platform import platform_findings
+from gangplan.pipeline.platform import check_platform_files
 from gangplan.pipeline.runs import expand_specs
-from gangplan.pipeline.worker import WorkerOptions, worker_of, world_on
-from gangplan.validate.kueue.standing import read
+from gangplan.pipeline.worker import WorkerOptions, build_cluster_world, create_worker
+from gangplan.validate.kueue.standing import read_kueue_world
 from gangplan.workspace import load_workspace
 from tests import workspaces
 
@@ -93,7 +93,7 @@ def counted(places: tuple[str, ...] = PROOFS) -> Iterator[list[int]]:
 def lines(root: Path, teams: int, clusters: int, specs: int = 2, patch: str = "") -> tuple[int, list[str]]:
     """Return the lines executed for the last run, and the rules that it breaks."""
     workspace = load_workspace(written(root, teams, clusters, specs, patch))
-    worker = worker_of(workspace, WorkerOptions())
+    worker = create_worker(workspace, WorkerOptions())
     *others, last = workspace.spec_files
     expand_specs(worker, others)
     with counted() as found:
@@ -138,13 +138,13 @@ def test_the_cost_of_a_cluster_grows_linearly_with_teams(
     found = []
     for number in (teams, 4 * teams):
         workspace = load_workspace(written(tmp_path / str(number), number, 1))
-        worker = worker_of(workspace, WorkerOptions())
+        worker = create_worker(workspace, WorkerOptions())
         with counted(places) as lines:
             if places == RESOLVE:
-                platform_findings(workspace)
+                check_platform_files(workspace)
             else:
                 expand_cluster(worker, "lab0")
-                assert len(read(world_on(worker, "lab0")).quotas) == number
+                assert len(read_kueue_world(build_cluster_world(worker, "lab0")).quotas) == number
         found.append(lines[0])
 
     assert found[1] < 4.1 * found[0]

@@ -12,15 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.workspace import write_workspace
-from gangplan.validate.kueue.contention import can_resume, demand_for, summed_up
+from gangplan.validate.kueue.contention import can_resume, summarise_demand, summed_up
 from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.request import request_of, whole_request
-from gangplan.validate.kueue.solver import decide, idle_verdict
-from gangplan.validate.memo import Memo, key_of
-from gangplan.validate.network import connections, reachability
-from gangplan.validate.network.clean import Clean
+from gangplan.validate.kueue.solver import decide, find_idle_verdict
+from gangplan.validate.memo import Memo, digest_plain_data
+from gangplan.validate.network import check_reachability, connections
+from gangplan.validate.network.clean import CleanRuns
 from gangplan.validate.network.scene import scene_of
-from gangplan.validate.scheduler.admitted import admit, admitted
+from gangplan.validate.scheduler.admitted import admit, find_admitted_pods
 from gangplan.validate.world import BuiltRun, World
 from tests.proofs.pool import Judged, judged, mistaken, outcome, shaken
 from tests.test_examples import EXAMPLES
@@ -45,10 +45,10 @@ def check(world: World, run: BuiltRun) -> None:
     request = outcome(lambda: request_of(world, run.bodies))
     if isinstance(request, type):
         return
-    same(lambda: list(reachability(world, run)), lambda: plain_connections(world, run))
-    same(lambda: idle_verdict(world, request), lambda: decide(world, whole))
-    same(lambda: fit(admitted(world, request)), lambda: plain_fit(world, whole))
-    same(lambda: demand_for(world, request, resumes), lambda: summed_up(world, whole, resumes))
+    same(lambda: list(check_reachability(world, run)), lambda: plain_connections(world, run))
+    same(lambda: find_idle_verdict(world, request), lambda: decide(world, whole))
+    same(lambda: fit(find_admitted_pods(world, request)), lambda: plain_fit(world, whole))
+    same(lambda: summarise_demand(world, request, resumes), lambda: summed_up(world, whole, resumes))
 
 
 def same(ask: Callable[[], Any], ask_plainly: Callable[[], Any]) -> None:
@@ -120,7 +120,7 @@ def test_runs_of_teams_with_equal_shares_share_answers(pool: list[Judged]) -> No
 def test_runs_with_the_same_connections_share_answers(pool: list[Judged]) -> None:
     found = {id(world): world for world, _ in pool}
     for world in found.values():
-        clean = world.once(Clean)
+        clean = world.once(CleanRuns)
         runs = [clean.key(run) for home, run in pool if home is world]
         assert len({*runs}) < len(runs)
 
@@ -128,9 +128,9 @@ def test_runs_with_the_same_connections_share_answers(pool: list[Judged]) -> Non
 def test_keys_differ_by_type_and_order() -> None:
     different = [{"a": 1}, {"a": True}, {"a": 1.0}, {"a": "1"}, {"a": None}, {}, [], {"a": 1, "b": 2}]
     different += [{"b": 2, "a": 1}, [["a"], "b"], [["a", "b"]]]
-    assert len({key_of(one) for one in different}) == len(different)
-    assert key_of({"a": [1, "x"]}) == key_of({"a": [1, "x"]})
-    assert key_of(object()) is None
+    assert len({digest_plain_data(one) for one in different}) == len(different)
+    assert digest_plain_data({"a": [1, "x"]}) == digest_plain_data({"a": [1, "x"]})
+    assert digest_plain_data(object()) is None
 
 
 def test_a_memo_is_bounded() -> None:

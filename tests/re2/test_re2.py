@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangplan.re2 import PatternError, UnknownScriptError, compiled
-from gangplan.re2.linear import Machine
-from gangplan.re2.syntax import read
-from gangplan.re2.tree import Work, work, written
+from gangplan.re2 import PatternError, UnknownScriptError, compile_search
+from gangplan.re2.linear import PatternMachine
+from gangplan.re2.syntax import parse_pattern
+from gangplan.re2.tree import Work, estimate_match_work, format_pattern
 
 # On each of these, a backtracking matcher takes longer than anyone would wait.
 EXPLOSIVE = [
@@ -59,20 +59,20 @@ NEGATED = [
 
 @pytest.mark.parametrize(("pattern", "expected"), NEGATED)
 def test_negated_classes_hold_what_go_says(pattern: str, expected: str) -> None:
-    search, machine = compiled(pattern), Machine(read(pattern)[0])
+    search, machine = compile_search(pattern), PatternMachine(parse_pattern(pattern)[0])
     assert "".join(one for one in CHARACTERS if search(one)) == expected
     assert "".join(one for one in CHARACTERS if machine.search(one)) == expected
 
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), EXPLOSIVE)
 def test_no_pattern_takes_forever(pattern: str, text: str, expected: tuple[int, int] | None) -> None:
-    found = compiled(pattern)(text)
+    found = compile_search(pattern)(text)
     assert (found and found.span()) == expected
 
 
 @pytest.mark.parametrize(("pattern", "text", "start", "expected"), FOUND_BY_GO)
 def test_matches_are_those_of_go(pattern: str, text: str, start: int, expected: tuple[int, int]) -> None:
-    found = compiled(pattern)(text, start)
+    found = compile_search(pattern)(text, start)
     assert found is not None
     assert found.span() == expected
     assert found.group() == text[slice(*expected)]
@@ -89,7 +89,7 @@ def test_matches_are_those_of_go(pattern: str, text: str, start: int, expected: 
     ],
 )
 def test_ordinary_patterns_are_left_to_python(pattern: str, expected: Work) -> None:
-    assert work(read(pattern)[0]) == expected
+    assert estimate_match_work(parse_pattern(pattern)[0]) == expected
 
 
 _ATOMS = st.sampled_from([*"abc.", "[ab]", "[^a]", r"\b", "^", "$", "(?m:^)", "(?i:A)", r"\w"])
@@ -110,18 +110,18 @@ _SIMPLE = st.recursive(
 @given(_SIMPLE, st.text("aabcA \n", max_size=8), st.integers(0, 3))
 def test_both_matchers_find_the_same(pattern: str, text: str, start: int) -> None:
     """Patterns with repeated bodies that can be empty are left out: they never go to Python."""
-    node, _ = read(pattern)
-    quick = re.compile(written(node)).search(text, start) if start <= len(text) else None
-    found = Machine(node).search(text, start)
+    node, _ = parse_pattern(pattern)
+    quick = re.compile(format_pattern(node)).search(text, start) if start <= len(text) else None
+    found = PatternMachine(node).search(text, start)
     assert (found and found.span()) == (quick and quick.span())
 
 
 @pytest.mark.parametrize(("pattern", "says"), [("a(?=b)", "invalid or unsupported Perl"), ("(a", "missing")])
 def test_patterns_that_go_refuses_are_refused(pattern: str, says: str) -> None:
     with pytest.raises(PatternError, match=says):
-        compiled(pattern)
+        compile_search(pattern)
 
 
 def test_a_unicode_script_is_reported_as_unknown() -> None:
     with pytest.raises(UnknownScriptError, match="Greek"):
-        compiled(r"\p{Greek}+")
+        compile_search(r"\p{Greek}+")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.diagnose.read import read_evidence
-from gangplan.diagnose.verdict import Verdict, verdicts
+from gangplan.diagnose.verdict import RunDiagnosis, diagnose_runs
 from tests.diagnose.samples import Sample, keep, neutral
 from tests.reality import pods, running
 from tests.reality.base import ALL, running_spec, spec
@@ -58,10 +58,10 @@ def hosts(
         yield family, run.launcher
 
 
-def told(folder: Path, text: str) -> Verdict:
+def told(folder: Path, text: str) -> RunDiagnosis:
     """Return the verdict on a launcher's log."""
     (folder / "launcher.log").write_text(text)
-    (verdict,) = verdicts(read_evidence([str(folder)], lambda: io.BytesIO(b"")))
+    (verdict,) = diagnose_runs(read_evidence([str(folder)], lambda: io.BytesIO(b"")))
     return verdict
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.diagnose.evidence import Evidence, Who
-from gangplan.diagnose.read import of_text
-from gangplan.diagnose.verdict import verdicts
+from gangplan.diagnose.evidence import Evidence, RunPart
+from gangplan.diagnose.read import scan_received_log
+from gangplan.diagnose.verdict import diagnose_runs
 from gangplan.model.exits import PREFLIGHT_EXITS
 from tests import workspaces
 from tests.reality import pods, running
@@ -79,7 +79,7 @@ def ended(
 
 def cause_of(log: str) -> str:
     """Return the cause that `gangplan diagnose` finds in a log."""
-    (verdict,) = verdicts(Evidence((), (of_text("launcher.log", log, Who()),)))
+    (verdict,) = diagnose_runs(Evidence((), (scan_received_log("launcher.log", log, RunPart()),)))
     return verdict.roots[0].cause.id
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.elsewhere import Place, moved
-from gangplan.source.document import load
+from gangplan.pipeline.elsewhere import ClusterPool, moved
+from gangplan.source.document import load_document
 from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan
 
@@ -116,9 +116,9 @@ description: |
   two
   lines
 """
-    document, findings = load(text.encode(), "specs/a/b.yaml")
+    document, findings = load_document(text.encode(), "specs/a/b.yaml")
     assert document is not None, findings
-    new = moved(document, Place("lab", "a100", ""))
+    new = moved(document, ClusterPool("lab", "a100", ""))
     assert "1e-4" in new
     assert "010" in new
     value = plain.load_all(new.encode())

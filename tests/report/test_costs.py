@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.errors import Exit
-from gangplan.model.bill import Item, sums
-from gangplan.report.costs import csv_text
+from gangplan.model.bill import CostItem, sum_costs
+from gangplan.report.costs import render_costs_csv
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan
 
@@ -96,10 +96,10 @@ def test_wrong_flags_are_refused_and_files_are_written(root: Path, tmp_path: Pat
     assert cost(root).code == Exit.INPUT, "nothing added up is no success"
 
 
-def item(cluster: str, team: str, cents: int | None, currency: str = "EUR") -> Item:
+def item(cluster: str, team: str, cents: int | None, currency: str = "EUR") -> CostItem:
     """Return a run with this cost."""
     money = None if cents is None else Decimal(cents) / 100
-    return Item(cluster, team, "j", "j-1", "a", Decimal(1), Decimal(8), money, money, None, currency)
+    return CostItem(cluster, team, "j", "j-1", "a", Decimal(1), Decimal(8), money, money, None, currency)
 
 
 ITEMS = st.lists(
@@ -115,18 +115,18 @@ ITEMS = st.lists(
 
 @settings(deadline=None)
 @given(ITEMS)
-def test_sums_by_any_key_have_the_same_total(items: list[Item]) -> None:
+def test_sums_by_any_key_have_the_same_total(items: list[CostItem]) -> None:
     wanted: dict[str, Decimal] = defaultdict(Decimal)
     for one in items:
         wanted[one.currency] += one.cost or Decimal(0)
     for key in (lambda one: one.team, lambda one: one.cluster, lambda _: "all"):
         found: dict[str, Decimal] = defaultdict(Decimal)
-        for one in sums(items, key):
+        for one in sum_costs(items, key):
             found[one.currency] += one.cost
         assert found == wanted
-        assert sum(one.runs for one in sums(items, key)) == len(items)
-        assert sum(one.unpriced for one in sums(items, key)) == sum(one.cost is None for one in items)
+        assert sum(one.runs for one in sum_costs(items, key)) == len(items)
+        assert sum(one.unpriced for one in sum_costs(items, key)) == sum(one.cost is None for one in items)
 
 
 def test_csv_texts_are_never_formulas() -> None:
-    assert "'=cmd" in csv_text([item("=cmd|' /C calc'!A0", "x", 1)])
+    assert "'=cmd" in render_costs_csv([item("=cmd|' /C calc'!A0", "x", 1)])

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.policies import PACKS
-from gangplan.reference.fields import all_fields, lookup, rules_about
-from gangplan.reference.topics import kinds
-from gangplan.workspace import nearest
+from gangplan.policies import BUILTIN_PACKS
+from gangplan.reference.fields import find_fields, find_rules_about, list_fields
+from gangplan.reference.topics import list_file_kinds
+from gangplan.workspace import suggest_nearest
 from tests.workspaces import gangplan
 
-FIELDS = all_fields()
+FIELDS = list_fields()
 
 
 @pytest.mark.parametrize("kind", ["spec", "team", "cluster", "catalog"])
 def test_every_field_has_a_page(kind: str) -> None:
     for field in (one for one in FIELDS if one.kind == kind):
-        first, *_ = lookup(field.name)
+        first, *_ = find_fields(field.name)
         assert first == field
         assert field.facts["meaning"].endswith(".")
         assert field.facts["type"]
@@ -51,7 +51,7 @@ def test_a_field_is_explained(name: str, first: str, says: str) -> None:
 
 def test_rules_about_a_field_are_listed() -> None:
     def about(name: str) -> set[str]:
-        return set(rules_about(lookup(name)[0]))
+        return set(find_rules_about(find_fields(name)[0]))
 
     assert {"workers-over-limit", "workers-one"} <= about("spec.workers")
     assert "priority-unknown" in about("spec.priority")
@@ -109,9 +109,9 @@ def test_a_kind_or_a_pack_is_explained(name: str, says: tuple[str, ...]) -> None
 
 
 def test_every_kind_and_pack_is_known() -> None:
-    assert set(kinds().values()) == {field.kind for field in FIELDS}
-    assert {"baseline", "hipaa", "sox"} < set(PACKS)
-    for name in [*kinds(), *PACKS]:
+    assert set(list_file_kinds().values()) == {field.kind for field in FIELDS}
+    assert {"baseline", "hipaa", "sox"} < set(BUILTIN_PACKS)
+    for name in [*list_file_kinds(), *BUILTIN_PACKS]:
         assert gangplan("explain", name).code == Exit.CLEAN
 
 
@@ -120,4 +120,4 @@ def test_a_name_that_is_like_no_other_gets_general_help() -> None:
     assert outcome.code == Exit.INPUT
     assert "gangplan explain lists all rules" in outcome.err
     assert "apiVersion, apiVersion" not in outcome.err
-    assert nearest("x", ["b", "a", "b"]) == "Known: a, b."
+    assert suggest_nearest("x", ["b", "a", "b"]) == "Known: a, b."

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from gangplan.findings import Finding
-from gangplan.reference.schemas import schema_of
+from gangplan.reference.schemas import build_format_schema
 from gangplan.report import sarif as sarif_module
-from gangplan.report.escape import log_line, visible, whole, xml
-from gangplan.report.github import MOST_OF_A_LEVEL, github_report, step_summary
+from gangplan.report.escape import escape_log_line, escape_xml, make_visible, replace_surrogates
+from gangplan.report.github import MOST_OF_A_LEVEL, github_report, render_step_summary
 from gangplan.report.gitlab import gitlab_report
 from gangplan.report.json import report_json
 from gangplan.report.junit import junit_report
-from gangplan.report.markdown import MARKER, MOST_BYTES, markdown_report
-from gangplan.report.model import Report, is_waived, title, waiver_words
+from gangplan.report.markdown import COMMENT_MARKER, MOST_BYTES, markdown_report
+from gangplan.report.model import Report, describe_waiver, format_title, is_waived
 from gangplan.report.sarif import FINGERPRINT, sarif_report
 from gangplan.report.text import whole_text
 from gangplan.rules.model import Severity
@@ -92,7 +92,7 @@ def test_a_platform_without_specs_has_a_passing_case() -> None:
 
 def seen_lines(text: str) -> str:
     """Return a text of several lines as SARIF shows it, with invisible characters written out."""
-    return "\n".join(map(visible, text.split("\n")))
+    return "\n".join(map(make_visible, text.split("\n")))
 
 
 @settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
@@ -101,10 +101,11 @@ def test_all_formats_have_the_same_findings(found: list[Finding]) -> None:
     whole_report = report(*found, folder="ml/jobs")
     held = [entry.finding for entry in whole_report.entries]
     wanted = Counter(
-        (one.rule, f"ml/jobs/{one.where.file}", one.where.line, whole(title(one))) for one in held
+        (one.rule, f"ml/jobs/{one.where.file}", one.where.line, replace_surrogates(format_title(one)))
+        for one in held
     )
     document = json.loads(report_json(whole_report))
-    jsonschema.validate(document, schema_of("findings"))
+    jsonschema.validate(document, build_format_schema("findings"))
     assert wanted == Counter(
         (one["rule"], f"{document['folder']}/{one['file']}", one["line"],
          f"{one['object']}: {one['message']}" if one["object"] else one["message"])
@@ -116,7 +117,7 @@ def test_all_formats_have_the_same_findings(found: list[Finding]) -> None:
             one.rule,
             f"ml/jobs/{one.where.file}",
             one.where.line,
-            (f"{title(one)} ({waiver_words(one)})" if is_waived(one) else title(one))
+            (f"{format_title(one)} ({describe_waiver(one)})" if is_waived(one) else format_title(one))
             + (f"\n{one.help}" if one.help else ""),
         )
         for one in held
@@ -129,7 +130,9 @@ def test_all_formats_have_the_same_findings(found: list[Finding]) -> None:
     assert len(waived) == sum(map(is_waived, held))
     quality = readers.gitlab(gitlab_report(whole_report))
     assert sum(wanted.values()) == len(quality)
-    assert all(any(visible(title(one)) in told["description"] for told in quality) for one in held)
+    assert all(
+        any(make_visible(format_title(one)) in told["description"] for told in quality) for one in held
+    )
     prints = {one["partialFingerprints"][FINGERPRINT] for one in results}
     assert (
         prints
@@ -145,15 +148,19 @@ def test_all_formats_have_the_same_findings(found: list[Finding]) -> None:
     assert Counter(
         (one.properties["title"], one.properties["file"], int(one.properties["line"])) for one in shown
     ) == Counter(
-        (one.rule, f"ml/jobs/{visible(one.where.file)}", one.where.line) for one in held if not is_waived(one)
+        (one.rule, f"ml/jobs/{make_visible(one.where.file)}", one.where.line)
+        for one in held
+        if not is_waived(one)
     )
     seen = readers.markdown_text(markdown_report(whole_report))
     lines = whole_text(whole_report).splitlines()
     for one in held:
-        assert visible(title(one)).split() == [] or " ".join(visible(title(one)).split()) in " ".join(
-            seen.split()
+        assert make_visible(format_title(one)).split() == [] or " ".join(
+            make_visible(format_title(one)).split()
+        ) in " ".join(seen.split())
+        assert any(
+            f"{one.severity.word}[{one.rule}] {escape_log_line(format_title(one))}" in line for line in lines
         )
-        assert any(f"{one.severity.word}[{one.rule}] {log_line(title(one))}" in line for line in lines)
 
 
 @pytest.mark.parametrize("nasty", NASTY, ids=range(len(NASTY)))
@@ -165,7 +172,7 @@ def test_texts_of_users_stay_texts(nasty: str, name: str) -> None:
     text = MAKERS[name](report(one, finding()))
     text.encode("utf-8")
     if name in ("text.txt", "github.txt", "markdown.md", "junit.xml"):
-        assert not [char for char in text if char != "\n" and visible(char) != char]
+        assert not [char for char in text if char != "\n" and make_visible(char) != char]
     if name in ("text.txt", "github.txt"):
         readers.annotations(text)
     elif name == "markdown.md":
@@ -181,11 +188,11 @@ def test_texts_of_users_stay_texts(nasty: str, name: str) -> None:
 def test_markdown_shows_messages_as_they_are() -> None:
     for nasty in NASTY:
         seen = readers.markdown_text(markdown_report(report(finding(f"value {nasty} end"))))
-        assert " ".join(visible(nasty).split()) in " ".join(seen.split())
+        assert " ".join(make_visible(nasty).split()) in " ".join(seen.split())
 
 
 def test_xml_escapes_what_it_cannot_contain() -> None:
-    assert xml("a\x00b\ufffec\n<&>") == "a\\x00b\\ufffec\\n<&>"
+    assert escape_xml("a\x00b\ufffec\n<&>") == "a\\x00b\\ufffec\\n<&>"
 
 
 def test_github_shows_the_worst_ten_first() -> None:
@@ -196,7 +203,7 @@ def test_github_shows_the_worst_ten_first() -> None:
     assert [one.name for one in log] == ["error"] * 10 + ["warning"] * 10 + ["notice"] * MOST_OF_A_LEVEL
     assert [one.data.splitlines()[0] for one in log[:10]] == [f"error {number}" for number in range(1, 11)]
     assert log[-1].data.startswith("11 more findings: ")
-    summary = readers.markdown_text(step_summary(report(*many)))
+    summary = readers.markdown_text(render_step_summary(report(*many)))
     assert all(one.message in summary for one in many)
 
 
@@ -216,7 +223,7 @@ def test_a_comment_stays_within_its_limit() -> None:
     seen = readers.markdown_text(text)
     shown = seen.count("spec-value")
     assert f"{899 - shown} more do not fit here" in seen
-    assert text.startswith(MARKER)
+    assert text.startswith(COMMENT_MARKER)
     assert text.count("<details") == text.count("</details>") == 1
 
 
@@ -268,5 +275,5 @@ def test_the_schema_of_findings_has_every_key() -> None:
             )
         return [closed(item) for item in value] if isinstance(value, list) else value
 
-    schema = closed(schema_of("findings"))
+    schema = closed(build_format_schema("findings"))
     jsonschema.validate(json.loads(report_json(report(*all_kinds()))), schema)  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.generators.scripts import launch_map
-from gangplan.local.pods import LOCAL, cast_of
-from gangplan.pipeline.render import preview
+from gangplan.generators.scripts import build_launch_map
+from gangplan.local.pods import LOCAL, build_local_pods
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.report.hostfile import host_files
 from tests.mpijob.base import MIXED, OPERATOR, spec, workspace
@@ -115,9 +115,9 @@ def test_a_schedule_starts_runs_with_a_date(tmp_path: Path) -> None:
 def test_runs_on_a_laptop_get_the_same_lines(image: str, more: str, tmp_path: Path) -> None:
     """`gangplan run` gives processes the host file that Trainer would write (tests/local)."""
     workspace(tmp_path, spec(image, more), CLUSTER)
-    (run,) = preview(Request(tmp_path, engine="serial")).runs
+    (run,) = preview_render(Request(tmp_path, engine="serial")).runs
     bodies = run_bodies(tmp_path)
-    cast = cast_of(run.unit.job, [*bodies, launch_map(run.unit.job)], {}, 29500)
+    cast = build_local_pods(run.unit.job, [*bodies, build_launch_map(run.unit.job)], {}, 29500)
     name = next(body["metadata"]["name"] for body in bodies if body["kind"] == "TrainingRuntime")
     assert cast.hostfile.replace(name, "RUN").splitlines() == [
         line.replace(run.name, "RUN") for line in host_files(run)[0].lines

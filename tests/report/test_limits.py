@@ -15,9 +15,9 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Fix, Location
-from gangplan.report.github import github_report, step_summary
+from gangplan.report.github import github_report, render_step_summary
 from gangplan.report.gitlab import gitlab_report
-from gangplan.report.json import findings_part
+from gangplan.report.json import build_findings_part
 from gangplan.report.junit import junit_report
 from gangplan.report.markdown import MOST_BYTES, markdown_report
 from gangplan.report.sarif import sarif_report
@@ -222,7 +222,9 @@ def test_invisible_characters_are_written_out_in_sarif() -> None:
 
 @pytest.mark.parametrize("room", [0, 1, 250, 500, 4000])
 def test_a_summary_stays_within_the_room_left_in_the_step(room: int) -> None:
-    text = step_summary(report(*[finding(f"a {number}", line=number) for number in range(1, 60)]), room)
+    text = render_step_summary(
+        report(*[finding(f"a {number}", line=number) for number in range(1, 60)]), room
+    )
     assert len(text.encode()) <= room
     assert readers.markdown_text(text) if room >= 500 else text == "" or room == 250
 
@@ -234,7 +236,7 @@ def test_workspaces_of_one_repository_share_no_fingerprint() -> None:
     reports = [gitlab_report(report(*all_kinds(), folder=folder)) for folder in ("", "ml/a", "ml/b")]
     prints = [one["fingerprint"] for text in reports for one in readers.gitlab(text)]
     assert len(prints) == len(set(prints)) == 3 * len(all_kinds())
-    part = findings_part(all_kinds(), "ml/b")
+    part = build_findings_part(all_kinds(), "ml/b")
     assert {one["fingerprint"] for one in part["findings"]} == set(prints[2 * len(all_kinds()) :])
 
 

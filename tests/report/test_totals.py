@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gangplan.emit import is_run_file
-from gangplan.model.quantity import parse
+from gangplan.model.quantity import parse_quantity
 from gangplan.source import load_objects
 from tests.workspaces import gangplan, rendered
 
@@ -26,7 +26,7 @@ def of_pod(spec: dict[str, Any], resource: str) -> int:
 
     def wanted(container: dict[str, Any]) -> int:
         amount = container.get("resources", {}).get("requests", {}).get(resource, 0)
-        return parse(str(amount)).nano // 10**6
+        return parse_quantity(str(amount)).nano // 10**6
 
     total, beside, most = sum(map(wanted, spec["containers"])), 0, 0
     for container in spec.get("initContainers", ()):
@@ -65,7 +65,7 @@ def test_totals_equal_the_requests_of_pods(example: str, tmp_path: Path) -> None
         )
         if "\nkind: TrainJob\n" not in text or "\nkind: TrainingRuntime\n" not in text:
             continue
-        stated = {name: parse(run["totals"][name]).nano // 10**6 for name in COUNTED}
+        stated = {name: parse_quantity(run["totals"][name]).nano // 10**6 for name in COUNTED}
         assert stated == of_run(text), run["name"]
         compared += 1
     assert compared or not any("\nkind: TrainJob\n" in text for text in texts.values())

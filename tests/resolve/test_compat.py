@@ -10,7 +10,7 @@ from gangplan.findings import Finding
 from gangplan.model import support
 from gangplan.resolve.compat import check_versions, either
 from gangplan.resolve.platform import resolve_platform
-from gangplan.validate.apiserver.schema import SchemaVersions, schema_for
+from gangplan.validate.apiserver.schema import SchemaVersions, build_kind_schema
 from gangplan.workspace import load_workspace
 from tests import workspaces
 
@@ -161,8 +161,8 @@ def test_an_openshift_that_is_too_old_is_refused_once_with_its_reason(root: Path
             " gangplan needs Kubernetes 1.30, which is OpenShift 4.17, or later"
         )
         assert found.help == "Supported: 4.17, 4.18, 4.19, 4.20, 4.21."
-        assert line not in support.OPENSHIFT
-    assert set(support.OPENSHIFT.values()) <= set(support.KUBERNETES)
+        assert line not in support.OPENSHIFT_LINES
+    assert set(support.OPENSHIFT_LINES.values()) <= set(support.KUBERNETES_LINES)
 
 
 @pytest.mark.parametrize(
@@ -250,24 +250,24 @@ def test_untried_tools_are_a_warning(versions: str, expected: list[str], root: P
 def test_every_known_line_has_its_schemas() -> None:
     """A version in the tables is one that rendered objects can be checked against."""
     for trainer, kueue in ((trainer, kueue) for trainer, kueue, works in PAIRS if works):
-        jobset = support.TRAINER[trainer].jobset.line
-        assert jobset in support.JOBSET
+        jobset = support.TRAINER_LINES[trainer].jobset.line
+        assert jobset in support.JOBSET_LINES
         versions = SchemaVersions("1.34", trainer, kueue, jobset)
         for api, kind in (
             ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
-            (support.KUEUE[kueue].api_version, "LocalQueue"),
+            (support.KUEUE_LINES[kueue].api_version, "LocalQueue"),
         ):
-            assert schema_for(versions, api, kind) is not None
-    for kubernetes in support.KUBERNETES:
-        assert schema_for(SchemaVersions(kubernetes), "v1", "Namespace") is not None
+            assert build_kind_schema(versions, api, kind) is not None
+    for kubernetes in support.KUBERNETES_LINES:
+        assert build_kind_schema(SchemaVersions(kubernetes), "v1", "Namespace") is not None
 
 
 def test_tables_of_trainer_and_kueue_agree() -> None:
     assert {(trainer, kueue) for trainer, kueue, works in PAIRS if works} == {
-        (trainer, kueue) for trainer in support.TRAINER for kueue in support.kueue_for(trainer)
+        (trainer, kueue) for trainer in support.TRAINER_LINES for kueue in support.list_kueue_lines(trainer)
     }
-    assert all(support.trainer_for(kueue) for kueue in support.KUEUE)
-    assert support.kueue_for("9.9") == support.trainer_for("9.9") == ()
+    assert all(support.list_trainer_lines(kueue) for kueue in support.KUEUE_LINES)
+    assert support.list_kueue_lines("9.9") == support.list_trainer_lines("9.9") == ()
 
 
 def test_either_joins_words_with_or() -> None:

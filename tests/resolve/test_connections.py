@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.rules.model import Severity
 from tests import workspaces
@@ -20,7 +20,7 @@ def previewed(root: Path, lines: str) -> Result:
         root,
         {**workspaces.STOCK, "specs/nlp/filings.yaml": SPEC + lines, "specs/nlp/team.yaml": team},
     )
-    return preview(Request(root, engine="serial"))
+    return preview_render(Request(root, engine="serial"))
 
 
 def test_two_connections_with_different_keys_are_refused(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gangplan.kueue.counting import counted_for
+from gangplan.kueue.counting import transform_requests
 from gangplan.model.manager import ManagerSettings, Transformation
-from gangplan.model.quantity import parse
-from gangplan.model.support import KUEUE
+from gangplan.model.quantity import parse_quantity
+from gangplan.model.support import KUEUE_LINES
 from tests import plain, workspaces
 from tests.resolve.test_queues import CLUSTER, objects
 from tests.resolve.test_workdir import put
@@ -93,11 +93,15 @@ ARITHMETIC = {
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_transformations_follow_the_arithmetic_of_each_version(name: str) -> None:
     asked, factor, before, now = ARITHMETIC[name]
-    rule = Transformation("a", (("out", parse(factor).nano),), False)
+    rule = Transformation("a", (("out", parse_quantity(factor).nano),), False)
     manager = ManagerSettings(transformations=(rule,))
-    for kueue, expected in ((KUEUE["0.15"], before), (KUEUE["0.18"], before), (KUEUE["0.19"], now)):
-        found = counted_for({"a": parse(asked).nano, "b": NANO}, manager, kueue)
-        assert found == {"a": parse(asked).nano, "b": NANO, "out": expected * NANO}
+    for kueue, expected in (
+        (KUEUE_LINES["0.15"], before),
+        (KUEUE_LINES["0.18"], before),
+        (KUEUE_LINES["0.19"], now),
+    ):
+        found = transform_requests({"a": parse_quantity(asked).nano, "b": NANO}, manager, kueue)
+        assert found == {"a": parse_quantity(asked).nano, "b": NANO, "out": expected * NANO}
 
 
 def test_outputs_of_several_inputs_add_up() -> None:
@@ -108,7 +112,7 @@ def test_outputs_of_several_inputs_add_up() -> None:
     )
     manager = ManagerSettings(transformations=rules, excluded=("x.example.com/",))
     asked = {"a": NANO, "b": 2 * NANO, "c": NANO, "x.example.com/d": NANO}
-    assert counted_for(asked, manager, KUEUE["0.19"]) == {"out": 8 * NANO, "more": 2 * NANO}
+    assert transform_requests(asked, manager, KUEUE_LINES["0.19"]) == {"out": 8 * NANO, "more": 2 * NANO}
 
 
 RULES = {

@@ -10,9 +10,9 @@ import pytest
 
 from gangplan.model.job import Job
 from gangplan.model.profiles import Profile
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.resolve.image import mirrored
+from gangplan.resolve.image import apply_mirrors
 from gangplan.rules.model import Severity
 from gangplan.spec.cluster import Mirror
 from gangplan.spec.job import TrainingJob
@@ -31,7 +31,7 @@ def job(root: Path, spec: str, team: str = "", cluster: str = "") -> Job:
             "overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER + cluster,
         },
     )
-    result = preview(Request(root, engine="serial"))
+    result = preview_render(Request(root, engine="serial"))
     assert [one.message for one in result.findings if one.severity is Severity.ERROR] == []
     (run,) = result.runs
     return run.unit.job
@@ -177,7 +177,7 @@ def test_mirrors_replace_the_longest_matching_prefix(repository: str, expected: 
         mirrors = tuple(Mirror(source=source, mirror=mirror) for source, mirror in MIRRORS)
 
     site: Any = Site()
-    assert mirrored(repository, site) == expected
+    assert apply_mirrors(repository, site) == expected
 
 
 def test_connections_give_variables_mounts_and_egress(root: Path) -> None:

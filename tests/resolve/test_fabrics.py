@@ -11,7 +11,7 @@ import yaml
 
 from gangplan.emit import is_run_file
 from gangplan.errors import Exit
-from gangplan.resolve.fabric_presets import PRESETS, whole
+from gangplan.resolve.fabric_presets import FABRIC_PRESETS, complete_fabric
 from gangplan.spec.fabrics import Fabric
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan
@@ -71,9 +71,9 @@ def pods(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_every_preset_is_complete_and_names_its_source() -> None:
-    assert sorted(PRESETS) == sorted(PRESET_LEVELS)
-    for name, preset in PRESETS.items():
-        fabric = whole(Fabric.model_validate({"preset": name}))
+    assert sorted(FABRIC_PRESETS) == sorted(PRESET_LEVELS)
+    for name, preset in FABRIC_PRESETS.items():
+        fabric = complete_fabric(Fabric.model_validate({"preset": name}))
         assert fabric.preset == name
         assert re.search(r"^[^ ]+/[^ ]+ [^ ]+/[^ ]+[.]ya?ml", preset.source), "a repository and a file"
         assert not [one for one in (*fabric.sidecars.values(), *fabric.setup.values()) if one.image]
@@ -89,7 +89,7 @@ def test_own_values_extend_and_override_a_preset() -> None:
             "sidecars": {"tcpxo-daemon": {"image": IMAGE}},
         }
     )
-    fabric = whole(stated)
+    fabric = complete_fabric(stated)
     assert not fabric.whole_node
     assert fabric.env["NCCL_DEBUG"] == "INFO"
     assert fabric.env["LD_LIBRARY_PATH"] == "/opt/lib"
@@ -104,7 +104,7 @@ def test_own_values_extend_and_override_a_preset() -> None:
 
 @pytest.mark.parametrize("preset", sorted(PRESET_LEVELS))
 def test_a_preset_needs_its_level_and_no_more(preset: str, root: Path) -> None:
-    devices = PRESETS[preset].devices
+    devices = FABRIC_PRESETS[preset].devices
     pool = f"rdma: {{resource: {devices}, count: 8}}" if devices else ""
     daemon = {"gke-tcpx": "tcpx-daemon", "gke-tcpxo": "tcpxo-daemon"}.get(preset)
     own = f", sidecars: {{{daemon}: {{image: '{IMAGE}'}}}}" if daemon else ""
@@ -361,8 +361,8 @@ def test_devices_are_counted_only_where_pools_have_them(wanted: str, root: Path)
 def test_the_page_lists_every_preset_with_its_source() -> None:
     text = (workspaces.REPOSITORY / "docs/fabrics.md").read_text(encoding="utf-8")
     rows = {row.split("`")[1]: row for row in text.splitlines() if row.startswith("| `")}
-    assert rows.keys() == PRESETS.keys()
-    for name, preset in PRESETS.items():
+    assert rows.keys() == FABRIC_PRESETS.keys()
+    for name, preset in FABRIC_PRESETS.items():
         repository, _, files = preset.source.partition(" ")
         assert f"{repository}, {files}" in rows[name]
         assert PRESET_LEVELS[name] in rows[name]

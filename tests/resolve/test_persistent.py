@@ -199,10 +199,10 @@ def test_without_a_volume_the_connection_is_incomplete(root: Path) -> None:
 
 def test_the_source_of_a_volume_is_immutable(root: Path) -> None:
     """`validate --base` compares with what is rendered at a revision (tests/validate/test_transition.py)."""
-    from gangplan.model.kinds import FIXED
+    from gangplan.model.kinds import FIXED_FIELDS_BY_KIND
 
-    assert {("spec", "csi"), ("spec", "nfs")} <= {*FIXED["PersistentVolume"]}
-    assert ("spec", "volumeName") in FIXED["PersistentVolumeClaim"]
+    assert {("spec", "csi"), ("spec", "nfs")} <= {*FIXED_FIELDS_BY_KIND["PersistentVolume"]}
+    assert ("spec", "volumeName") in FIXED_FIELDS_BY_KIND["PersistentVolumeClaim"]
 
 
 def test_argo_cds_project_allows_volumes_by_name(root: Path) -> None:

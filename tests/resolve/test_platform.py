@@ -8,7 +8,7 @@ import pytest
 
 from gangplan import policies
 from gangplan.resolve.image import FIPS_PACK
-from gangplan.rulebook import shipped
+from gangplan.rulebook import load_shipped_rules
 from tests import plain, workspaces
 from tests.workspaces import gangplan
 
@@ -146,7 +146,7 @@ def test_an_image_built_for_fips_has_no_finding(root: Path) -> None:
 def test_only_one_pack_checks_fips_images_of_every_run() -> None:
     (pack,) = (
         name
-        for name in policies.PACKS
+        for name in policies.BUILTIN_PACKS
         for written in [plain.load((Path(str(policies.__file__)).parent / name / "pack.yaml").read_text())]
         if "image-fips" in written["policies"] and written["scope"] == "teams"
     )
@@ -183,7 +183,7 @@ def test_a_capability_that_the_namespace_refuses_stays_refused(files: dict[str, 
     assert {one.rule for one in outcome.findings if one.severity == "error"} == {"pod-security"}
     helps = {one.help for one in outcome.findings if one.rule == "pod-security"}
     assert all("no waiver changes what a namespace enforces" in (help or "") for help in helps)
-    page = shipped()["capabilities-added"]
+    page = load_shipped_rules()["capabilities-added"]
     assert "given by waiver" not in page.why
     assert "whatever is waived" in " ".join(page.why.split())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.report.review_markdown import GITHUB, GITLAB
+from gangplan.report.review_markdown import GITHUB_MAX_BYTES, GITLAB
 from tests import workspaces
 from tests.review.repository import Repository, begin
 from tests.workspaces import SPEC, gangplan
@@ -27,7 +27,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     return repo
 
 
-@pytest.mark.parametrize("most", [1000, 3000, 10_000, GITHUB, GITLAB])
+@pytest.mark.parametrize("most", [1000, 3000, 10_000, GITHUB_MAX_BYTES, GITLAB])
 def test_markdown_keeps_the_limit_and_says_what_is_left_out(large: Repository, most: int) -> None:
     outcome = large.plan("--format", "markdown", "--limit", str(most))
     size = len(outcome.out.encode())
@@ -37,7 +37,7 @@ def test_markdown_keeps_the_limit_and_says_what_is_left_out(large: Repository, m
     left = re.search(r"\*\*Left out.*?\*\* (.*)", outcome.out)
     if shown == 150:
         assert left is None
-        assert most >= GITHUB
+        assert most >= GITHUB_MAX_BYTES
     else:
         assert left is not None
         assert f"{150 - shown} runs of “Runs”" in left[1]
@@ -48,7 +48,7 @@ def test_markdown_keeps_the_limit_and_says_what_is_left_out(large: Repository, m
 def test_the_limit_of_github_is_the_default(large: Repository) -> None:
     assert (
         large.plan("--format", "markdown").out
-        == large.plan("--format", "markdown", "--limit", str(GITHUB)).out
+        == large.plan("--format", "markdown", "--limit", str(GITHUB_MAX_BYTES)).out
     )
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.rulebook import built_in
+from gangplan.rulebook import load_built_in_rules
 from gangplan.rules.model import Rule
 from tests.standing.base import CLUSTER, workspace
 from tests.workspaces import REPOSITORY, gangplan, write
 
-UNTESTED = [rule for rule in built_in().values() if rule.untested]
+UNTESTED = [rule for rule in load_built_in_rules().values() if rule.untested]
 
 
 @pytest.mark.parametrize("rule", UNTESTED, ids=str)

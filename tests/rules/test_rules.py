@@ -12,20 +12,28 @@ from pathlib import Path
 import pytest
 
 from gangplan import rulebook
-from gangplan.commands.explain import explain
+from gangplan.commands.explain import explain_name
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location
-from gangplan.reference.pages import pages
+from gangplan.reference.pages import render_pages
 from gangplan.report.sarif import sarif_report
-from gangplan.rulebook import Rulebook, built_in, example_of, examples, formerly, shipped, topics
+from gangplan.rulebook import (
+    Rulebook,
+    examples,
+    find_rule_example,
+    formerly,
+    group_rules_by_topic,
+    load_built_in_rules,
+    load_shipped_rules,
+)
 from gangplan.rules.merges import RENDERED_STALE
 from gangplan.rules.model import ERROR, Rule
 from tests.report.samples import report
 from tests.rules.worlds import build
 from tests.workspaces import REPOSITORY, Outcome, gangplan
 
-RULES = shipped()
-EXAMPLES = {rule: example for rule in RULES.values() if (example := example_of(rule))}
+RULES = load_shipped_rules()
+EXAMPLES = {rule: example for rule in RULES.values() if (example := find_rule_example(rule))}
 
 
 def raised() -> frozenset[str]:
@@ -41,11 +49,11 @@ def raised() -> frozenset[str]:
 
 
 def test_every_rule_is_raised() -> None:
-    assert {rule.upper().replace("-", "_") for rule in built_in()} - raised() == set()
+    assert {rule.upper().replace("-", "_") for rule in load_built_in_rules()} - raised() == set()
 
 
 def test_the_name_of_a_rule_is_its_id() -> None:
-    for topic, found in topics().items():
+    for topic, found in group_rules_by_topic().items():
         module = import_module(f"gangplan.rules.{topic}")
         assert all(getattr(module, rule.upper().replace("-", "_")) is rule for rule in found.values())
 
@@ -65,7 +73,9 @@ def test_no_rule_is_named_by_a_literal_in_the_code() -> None:
             if "rules" not in path.parts and not path.name.startswith("known_"):
                 for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                        assert node.value in plain or node.value not in built_in(), f"{path}:{node.lineno}"
+                        assert node.value in plain or node.value not in load_built_in_rules(), (
+                            f"{path}:{node.lineno}"
+                        )
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=str)
@@ -76,7 +86,7 @@ def test_each_page_has_a_summary_a_reason_and_a_fix(rule: Rule) -> None:
     assert len(rule.fix) >= 15
     assert not re.search(r"\bfacts [A-Z]?[0-9]", rule.why + rule.fix), "a user has no such document"
     # A page without an example says why no workspace can show the rule, and names the test that does.
-    assert (example_of(rule) is None) == bool(rule.untested)
+    assert (find_rule_example(rule) is None) == bool(rule.untested)
 
 
 def found(outcome: Outcome) -> dict[str, set[str]]:
@@ -89,7 +99,7 @@ def found(outcome: Outcome) -> dict[str, set[str]]:
 
 def test_examples_are_in_the_file_of_their_topic_in_the_order_of_rules() -> None:
     written = {file.stem: list(examples(file.stem)) for file in rulebook.EXAMPLES.iterdir()}
-    of_topics = topics().items()
+    of_topics = group_rules_by_topic().items()
     assert written == {
         topic: [rule for rule in found if not found[rule].untested] for topic, found in of_topics
     }
@@ -127,7 +137,7 @@ def test_the_example_after_does_not_break_its_rule(rule: Rule, tmp_path: Path, b
 
 def test_explain_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     for rule in RULES.values():
-        assert explain(rule) == Exit.CLEAN
+        assert explain_name(rule) == Exit.CLEAN
         words = " ".join(capsys.readouterr().out.split())
         for part in (rule.summary, rule.why, rule.fix):
             assert " ".join(part.split()) in words, rule
@@ -155,17 +165,17 @@ def test_explain_shows_a_field(name: str, says: str) -> None:
 
 
 def test_the_pages_have_every_rule() -> None:
-    shown = pages()
+    shown = render_pages()
     for rule in RULES:
-        page = shown["rules.md" if rule in built_in() else "policies.md"]
+        page = shown["rules.md" if rule in load_built_in_rules() else "policies.md"]
         assert f"### {rule}\n" in page
 
 
 def test_a_rule_is_found_by_its_former_ids(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(formerly()).isdisjoint(shipped())
+    assert set(formerly()).isdisjoint(load_shipped_rules())
     for name, rule in formerly().items():
         assert Rulebook().find(name) is rule
-        assert explain(name) == Exit.CLEAN
+        assert explain_name(name) == Exit.CLEAN
         assert f"Formerly: {name}." in capsys.readouterr().out
         found = Finding(rule, Location("overlays/lab/cluster.yaml", 1, 1), "m")
         (page,) = json.loads(sarif_report(report(found)))["runs"][0]["tool"]["driver"]["rules"]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gangplan.model.cron import HOUR, MINUTE, parse_cron, starts
-from gangplan.model.starts import clock_changes, shortest_gap, zone_of
+from gangplan.model.cron import HOUR, MINUTE, iterate_starts, parse_cron
+from gangplan.model.starts import find_clock_changes, find_shortest_gap, find_time_zone
 from tests.schedules import worlds
 from tests.workspaces import gangplan, write
 
@@ -29,12 +29,12 @@ EXPRESSIONS = st.tuples(
 @given(EXPRESSIONS, st.sampled_from(ZONES), st.integers(0, 5 * 366))
 def test_no_two_starts_are_nearer_than_the_shortest_gap(expression: str, zone: str, day: int) -> None:
     begin = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) + day * 24 * HOUR
-    found = list(islice(starts(parse_cron(expression), begin, zone_of(zone)), 40))
+    found = list(islice(iterate_starts(parse_cron(expression), begin, find_time_zone(zone)), 40))
     assume(len(found) > 1)
-    gap = shortest_gap(expression, zone)
+    gap = find_shortest_gap(expression, zone)
     assert gap is not None
     # Only a clock that is set back brings a start sooner, and that has a finding of its own.
-    is_told = any(one.is_twice for one in clock_changes(expression, zone))
+    is_told = any(one.is_twice for one in find_clock_changes(expression, zone))
     near = [pair for pair in pairwise(found) if pair[1] - pair[0] < gap[0]]
     assert is_told or not near
 
@@ -42,13 +42,13 @@ def test_no_two_starts_are_nearer_than_the_shortest_gap(expression: str, zone: s
 @settings(max_examples=80, deadline=None)
 @given(EXPRESSIONS, st.sampled_from(ZONES))
 def test_the_shortest_gap_exists(expression: str, zone: str) -> None:
-    gap = shortest_gap(expression, zone)
+    gap = find_shortest_gap(expression, zone)
     assume(gap is not None)
     assert gap is not None
     seconds, first = gap
-    found = list(islice(starts(parse_cron(expression), first - MINUTE, zone_of("Etc/UTC")), 2))
+    found = list(islice(iterate_starts(parse_cron(expression), first - MINUTE, find_time_zone("Etc/UTC")), 2))
     plain = [later - sooner for sooner, later in pairwise(found)]
-    near = list(islice(starts(parse_cron(expression), first - MINUTE, zone_of(zone)), 3))
+    near = list(islice(iterate_starts(parse_cron(expression), first - MINUTE, find_time_zone(zone)), 3))
     assert seconds in [*plain, *(later - sooner for sooner, later in pairwise(near))]
 
 

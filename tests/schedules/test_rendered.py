@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.objects import walk
+from gangplan.objects import walk_leaves
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.schedules import worlds
@@ -211,7 +211,7 @@ PROXY = 'proxy: {http: "http://10.1.2.3:3128", https: "http://10.1.2.3:3128", no
 def leaves(body: dict[str, Any]) -> dict[tuple[str, str], Any]:
     """Return every value by kind and path; a variable of a container has its name in the path."""
     found = {}
-    for path, value in walk(body):
+    for path, value in walk_leaves(body):
         steps = [str(step) for step in path]
         if "env" in steps:
             at = steps.index("env") + 2

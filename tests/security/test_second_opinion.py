@@ -72,12 +72,12 @@ def test_a_refusing_file_system_is_reported_with_advice(
     text = (root / "specs/nlp/filings.yaml").read_text()
     (root / "specs/nlp/second.yaml").write_text(text)
     (root / "specs/nlp/third.yaml").write_text(text)
-    monkeypatch.setattr(emitted, "exchange", refuse)
+    monkeypatch.setattr(emitted, "exchange_paths", refuse)
     outcome = gangplan("render", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT
     assert f"{os.strerror(code)}; the rendered tree is as it was" in outcome.err
     assert says in outcome.err
-    assert errors.advice(OSError(code, "")) in outcome.err
+    assert errors.find_os_error_help(OSError(code, "")) in outcome.err
 
 
 def test_a_hanging_kubeconform_is_started_only_twice(

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from gangplan.commands.reports import FORMATS
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location
-from gangplan.pipeline.scan import without
-from gangplan.validate.secrets import HIDDEN, entropy, hidden, secrets_in
+from gangplan.pipeline.scan import hide_found_secrets
+from gangplan.validate.secrets import HIDDEN, entropy, find_secrets, mask_secrets
 from tests import plain, workspaces
 from tests.workspaces import REPOSITORY, gangplan
 
@@ -34,7 +34,7 @@ def text_of(case: dict[str, Any]) -> str:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
 def test_each_secret_is_found_at_its_place(case: dict[str, Any]) -> None:
     text = text_of(case)
-    found = secrets_in(text)
+    found = find_secrets(text)
     if "is" not in case:
         assert found == []
         return
@@ -59,7 +59,7 @@ def test_no_file_of_the_repository_has_one() -> None:
         for path in (REPOSITORY / folder).rglob("*"):
             # docs/rules.md shows what a secret looks like.
             if path.is_file() and path.suffix in (".yaml", ".md", ".json") and path.name != "rules.md":
-                assert secrets_in(path.read_text(encoding="utf-8")) == [], path
+                assert find_secrets(path.read_text(encoding="utf-8")) == [], path
                 checked += 1
     assert checked > 100
 
@@ -67,7 +67,7 @@ def test_no_file_of_the_repository_has_one() -> None:
 @given(st.text(alphabet="ghp_hf-sk:=@/ \"'nameKEYTOKENvalue{}\n", max_size=200))
 @settings(max_examples=300, deadline=None)
 def test_any_text_can_be_searched(text: str) -> None:
-    for one in secrets_in(text):
+    for one in find_secrets(text):
         assert 0 <= one.offset < len(text)
         assert one.length > 0
 
@@ -77,7 +77,7 @@ def test_random_tokens_are_found_by_name() -> None:
     missed = 0
     for _ in range(500):
         value = "".join(source.choices(string.ascii_letters + string.digits, k=24))
-        missed += not secrets_in(f"env: {{API_KEY: {value}}}")
+        missed += not find_secrets(f"env: {{API_KEY: {value}}}")
     # Now and then, chance writes words.
     assert missed <= 5
 
@@ -88,7 +88,7 @@ def test_random_tokens_are_found_by_name() -> None:
 def test_time_grows_linearly_with_length(text: str) -> None:
     def seconds(size: int) -> float:
         start = time.process_time()
-        secrets_in(text * (size // len(text)))
+        find_secrets(text * (size // len(text)))
         return time.process_time() - start
 
     assert seconds(400_000) < 40 * max(seconds(40_000), 0.01)
@@ -97,7 +97,7 @@ def test_time_grows_linearly_with_length(text: str) -> None:
 @pytest.mark.parametrize("value", ["a" * 50_000, "Ab" * 50_000, "a-" * 50_000, "aB1" * 30_000, "AB" * 50_000])
 def test_a_long_value_is_checked_fast(value: str) -> None:
     start = time.process_time()
-    secrets_in(f"API_KEY: {value}!")
+    find_secrets(f"API_KEY: {value}!")
     assert time.process_time() - start < 2
 
 
@@ -159,9 +159,9 @@ def test_a_secret_that_is_part_of_another_is_hidden(is_turned: bool) -> None:
     short = "ghp_" + "a" * 36
     long = f"https://u:{short}tail-of-the-longer-one@h"
     secrets = [short, long][:: -1 if is_turned else 1]
-    assert hidden(f"bad {long}, {short}", secrets) == f"bad {HIDDEN}, {HIDDEN}"
+    assert mask_secrets(f"bad {long}, {short}", secrets) == f"bad {HIDDEN}, {HIDDEN}"
     finding = Finding("spec-value", Location("x", 1, 1), f"bad {long}", f"not {short}")
-    (told,) = without([finding], dict.fromkeys(secrets).keys())
+    (told,) = hide_found_secrets([finding], dict.fromkeys(secrets).keys())
     assert (told.message, told.help) == (f"bad {HIDDEN}", f"Not {HIDDEN}.")
 
 

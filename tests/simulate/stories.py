@@ -8,8 +8,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from gangplan.kueue.model import ClusterQueue, Member, Podset, PreemptionRules, ResourceGroup, Setup, Workload
-from gangplan.kueue.units import counted
+from gangplan.kueue.model import (
+    ClusterQueue,
+    KueueWorkload,
+    Member,
+    Podset,
+    PreemptionRules,
+    QuotaSetup,
+    ResourceGroup,
+)
+from gangplan.kueue.units import convert_to_kueue_count
 from gangplan.simulate.engine import Simulation
 from tests import plain
 
@@ -48,7 +56,7 @@ def flavors_of(queue: dict[str, Any]) -> dict[str, int]:
     return dict(queue.get("flavors") or {FLAVOR: queue["cpu"]})
 
 
-def setup_of(story: Story) -> Setup:
+def setup_of(story: Story) -> QuotaSetup:
     """Return the queues of a story."""
     cohorts = tuple(
         Member(
@@ -61,11 +69,11 @@ def setup_of(story: Story) -> Setup:
         )
         for name, one in story.cohorts.items()
     )
-    return Setup(tuple(_queue(name, one) for name, one in story.queues.items()), cohorts, story.is_fair)
+    return QuotaSetup(tuple(_queue(name, one) for name, one in story.queues.items()), cohorts, story.is_fair)
 
 
 def _units(cores: int) -> int:
-    return counted(CPU, Fraction(cores))
+    return convert_to_kueue_count(CPU, Fraction(cores))
 
 
 def _queue(name: str, one: dict[str, Any]) -> ClusterQueue:
@@ -88,10 +96,10 @@ def _queue(name: str, one: dict[str, Any]) -> ClusterQueue:
     )
 
 
-def run_of(name: str, one: dict[str, Any], arrival: float) -> Workload:
+def run_of(name: str, one: dict[str, Any], arrival: float) -> KueueWorkload:
     """Return a run of a story."""
     podset = Podset("main", 1, {CPU: _units(one["cpu"])})
-    return Workload(name, one["queue"], (podset,), one.get("priority", 0), FOREVER, arrival)
+    return KueueWorkload(name, one["queue"], (podset,), one.get("priority", 0), FOREVER, arrival)
 
 
 def tell(story: Story) -> Iterator[list[str]]:

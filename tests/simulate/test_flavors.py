@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from gangplan.kueue.model import (
     ClusterQueue,
     Fungibility,
+    KueueWorkload,
     Podset,
     PreemptionRules,
+    QuotaSetup,
     ResourceGroup,
-    Setup,
-    Workload,
 )
-from gangplan.model.support import KUEUE, KueueLine
-from gangplan.simulate.engine import Simulation, simulate
+from gangplan.model.support import KUEUE_LINES, KueueLine
+from gangplan.simulate.engine import Simulation, simulate_runs
 
-VERSIONS = (KUEUE["0.15"], KUEUE["0.18"], KUEUE["0.19"])
+VERSIONS = (KUEUE_LINES["0.15"], KUEUE_LINES["0.18"], KUEUE_LINES["0.19"])
 POLICIES = ("Never", "LowerPriority", "Any")
 ON = ("MayStopSearch", "TryNextFlavor")
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
+def cases(draw: st.DrawFn) -> tuple[QuotaSetup, list[KueueWorkload]]:
     """Draw one to three queues of a cohort with two or three flavors, and a few runs."""
     flavors = ("fast", "slow", "slowest")[: draw(st.integers(2, 3))]
     queues = tuple(
@@ -47,7 +47,7 @@ def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
         for name in ("one", "two", "three")[: draw(st.integers(1, 3))]
     )
     runs = [
-        Workload(
+        KueueWorkload(
             f"run{number}",
             draw(st.sampled_from(queues)).name,
             (Podset("node", 1, {"cpu": draw(st.integers(1, 6))}),),
@@ -57,25 +57,29 @@ def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
         )
         for number in range(draw(st.integers(3, 9)))
     ]
-    return Setup(queues, (), draw(st.booleans()), kueue=draw(st.sampled_from(VERSIONS))), runs
+    return QuotaSetup(queues, (), draw(st.booleans()), kueue=draw(st.sampled_from(VERSIONS))), runs
 
 
 @settings(max_examples=400, deadline=None)
 @given(cases())
-def test_the_short_cut_gives_the_events_of_the_whole_search(case: tuple[Setup, list[Workload]]) -> None:
+def test_the_short_cut_gives_the_events_of_the_whole_search(
+    case: tuple[QuotaSetup, list[KueueWorkload]],
+) -> None:
     """`_is_hopeless` only saves time: the same happens with it and without it."""
-    short = simulate(*case)
+    short = simulate_runs(*case)
     with patch("gangplan.kueue.cycle._is_hopeless", lambda state, asking: False):
-        whole = simulate(*case)
+        whole = simulate_runs(*case)
     assert short.endless or whole.endless or short.events == whole.events
 
 
 @settings(max_examples=400, deadline=None)
 @given(cases())
-def test_no_run_that_fits_waits_forever_in_an_idle_cluster(case: tuple[Setup, list[Workload]]) -> None:
+def test_no_run_that_fits_waits_forever_in_an_idle_cluster(
+    case: tuple[QuotaSetup, list[KueueWorkload]],
+) -> None:
     """At the end, a waiting run fits no flavor of the idle cluster, or is queued after such a run."""
     setup, runs = case
-    engine = simulate(setup, runs)
+    engine = simulate_runs(setup, runs)
     if engine.endless:
         return
     assert not any(engine.state.holdings)
@@ -84,7 +88,7 @@ def test_no_run_that_fits_waits_forever_in_an_idle_cluster(case: tuple[Setup, li
             assert not _is_admitted_alone(setup, asking.run), asking.run
 
 
-def _is_admitted_alone(setup: Setup, run: Workload) -> bool:
+def _is_admitted_alone(setup: QuotaSetup, run: KueueWorkload) -> bool:
     engine = Simulation(setup, [run])
     engine.step()
     return bool(engine.events)
@@ -106,12 +110,12 @@ def test_a_preempted_run_starts_again_on_the_first_flavor(kueue: KueueLine) -> N
             name, "all", nominal, {}, {}, 1.0, (ResourceGroup((gpu,), ("h100", "a100")),), False, rules
         )
 
-    setup = Setup((queue("owner", 128), queue("guest", 0)), (), False, kueue=kueue)
+    setup = QuotaSetup((queue("owner", 128), queue("guest", 0)), (), False, kueue=kueue)
     pods = (Podset("node", 8, {gpu: 64}),)
     runs = [
-        Workload("first", "owner", pods, 20, 1000.0, 0.0),
-        Workload("guest", "guest", pods, 10, 100.0, 10.0),
-        Workload("second", "owner", pods, 20, 50.0, 20.0),
+        KueueWorkload("first", "owner", pods, 20, 1000.0, 0.0),
+        KueueWorkload("guest", "guest", pods, 10, 100.0, 10.0),
+        KueueWorkload("second", "owner", pods, 20, 50.0, 20.0),
     ]
-    told = [(event.time, event.what) for event in simulate(setup, runs).events if event.run == "guest"]
+    told = [(event.time, event.what) for event in simulate_runs(setup, runs).events if event.run == "guest"]
     assert told == [(10, "admitted"), (20, "preempted"), (70, "admitted"), (170, "finished")]

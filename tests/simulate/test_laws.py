@@ -7,8 +7,15 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.kueue.model import ClusterQueue, Podset, PreemptionRules, ResourceGroup, Setup, Workload
-from gangplan.simulate.engine import Simulation, simulate
+from gangplan.kueue.model import (
+    ClusterQueue,
+    KueueWorkload,
+    Podset,
+    PreemptionRules,
+    QuotaSetup,
+    ResourceGroup,
+)
+from gangplan.simulate.engine import Simulation, simulate_runs
 from gangplan.simulate.outcome import outcome_of
 
 POLICIES = ("Never", "LowerPriority", "Any")
@@ -16,7 +23,7 @@ KEY = ("default", "gpu")
 
 
 @st.composite
-def setups(draw: st.DrawFn) -> Setup:
+def setups(draw: st.DrawFn) -> QuotaSetup:
     queues = []
     for name in ("one", "two", "three")[: draw(st.integers(1, 3))]:
         nominal, in_cohort = draw(st.integers(0, 8)), draw(st.booleans())
@@ -39,13 +46,13 @@ def setups(draw: st.DrawFn) -> Setup:
                 rules,
             )
         )
-    return Setup(tuple(queues), (), draw(st.booleans()))
+    return QuotaSetup(tuple(queues), (), draw(st.booleans()))
 
 
 @st.composite
-def runs(draw: st.DrawFn, setup: Setup, most: int = 12) -> list[Workload]:
+def runs(draw: st.DrawFn, setup: QuotaSetup, most: int = 12) -> list[KueueWorkload]:
     return [
-        Workload(
+        KueueWorkload(
             f"run{number}",
             draw(st.sampled_from([queue.name for queue in setup.queues])),
             (Podset("node", 1, {"gpu": draw(st.integers(1, 6))}),),
@@ -59,7 +66,7 @@ def runs(draw: st.DrawFn, setup: Setup, most: int = 12) -> list[Workload]:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
+def cases(draw: st.DrawFn) -> tuple[QuotaSetup, list[KueueWorkload]]:
     setup = draw(setups())
     return setup, draw(runs(setup))
 
@@ -82,7 +89,7 @@ def check_quota(engine: Simulation) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(cases())
-def test_usage_is_within_the_quota_at_every_moment(case: tuple[Setup, list[Workload]]) -> None:
+def test_usage_is_within_the_quota_at_every_moment(case: tuple[QuotaSetup, list[KueueWorkload]]) -> None:
     engine = Simulation(*case)
     while engine._future:
         engine.step()
@@ -91,18 +98,18 @@ def test_usage_is_within_the_quota_at_every_moment(case: tuple[Setup, list[Workl
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
-def test_the_same_input_gives_the_same_events(case: tuple[Setup, list[Workload]]) -> None:
-    assert simulate(*case).events == simulate(*case).events
+def test_the_same_input_gives_the_same_events(case: tuple[QuotaSetup, list[KueueWorkload]]) -> None:
+    assert simulate_runs(*case).events == simulate_runs(*case).events
 
 
 @settings(max_examples=300, deadline=None)
 @given(cases())
 def test_runs_alternate_between_admitted_and_preempted_until_they_finish(
-    case: tuple[Setup, list[Workload]],
+    case: tuple[QuotaSetup, list[KueueWorkload]],
 ) -> None:
     """Events are in order of time; in the end, a run is either finished or waiting."""
     setup, all_runs = case
-    engine = simulate(setup, all_runs)
+    engine = simulate_runs(setup, all_runs)
     assert [event.time for event in engine.events] == sorted(event.time for event in engine.events)
     waiting = {run.name for run in engine.waiting()}
     for run in all_runs:
@@ -119,7 +126,7 @@ def test_runs_alternate_between_admitted_and_preempted_until_they_finish(
 
 @settings(max_examples=200, deadline=None)
 @given(cases())
-def test_no_run_waits_that_would_fit(case: tuple[Setup, list[Workload]]) -> None:
+def test_no_run_waits_that_would_fit(case: tuple[QuotaSetup, list[KueueWorkload]]) -> None:
     """After every moment, a run that fits and waits is behind another one in a strict queue."""
     engine = Simulation(*case)
     while engine._future:
@@ -147,10 +154,10 @@ def test_a_strict_queue_with_more_quota_starts_no_run_later(
             "one", "", {KEY: quota}, {}, {}, 1.0, (ResourceGroup(("gpu",), ("default",)),), is_strict=True
         )
         found = [
-            Workload(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
+            KueueWorkload(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
             for number, (size, length) in enumerate(sizes)
         ]
-        events = simulate(Setup((queue,), (), False), found).events
+        events = simulate_runs(QuotaSetup((queue,), (), False), found).events
         return {event.run: event.time for event in events if event.what == "admitted"}
 
     less, more = starts(capacity), starts(capacity + 3)
@@ -167,19 +174,19 @@ def test_more_quota_can_be_slower_if_small_runs_pass_large_ones() -> None:
     def makespan(quota: int) -> float:
         queue = ClusterQueue("one", "", {KEY: quota}, {}, {}, 1.0, (ResourceGroup(("gpu",), ("default",)),))
         found = [
-            Workload(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
+            KueueWorkload(f"run{number}", "one", (Podset("node", 1, {"gpu": size}),), 0, float(length))
             for number, (size, length) in enumerate([(3, 9), (2, 4), (3, 7), (2, 8)])
         ]
-        return simulate(Setup((queue,), (), False), found).events[-1].time
+        return simulate_runs(QuotaSetup((queue,), (), False), found).events[-1].time
 
     assert (makespan(5), makespan(6)) == (16, 17)
 
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
-def test_utilisation_is_the_work_done(case: tuple[Setup, list[Workload]]) -> None:
+def test_utilisation_is_the_work_done(case: tuple[QuotaSetup, list[KueueWorkload]]) -> None:
     setup, all_runs = case
-    engine = simulate(setup, all_runs)
+    engine = simulate_runs(setup, all_runs)
     outcome = outcome_of(engine, all_runs)
     if not outcome.used or outcome.waiting:
         return

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gangplan.kueue.model import Workload
-from gangplan.simulate import Event, order, run_of, simulate
-from gangplan.validate.kueue.members import setup_of
+from gangplan.kueue.model import KueueWorkload
+from gangplan.simulate import Event, order, read_workload, simulate_runs
+from gangplan.validate.kueue.members import read_quota_setup
 from gangplan.validate.world import World
 from tests.admission.worlds import edited, table, world_of
 
@@ -28,11 +28,11 @@ REFUSED = {
 }
 
 
-def taken(name: str, arrival: float, *edits: dict[str, Any]) -> tuple[World, Workload | None]:
+def taken(name: str, arrival: float, *edits: dict[str, Any]) -> tuple[World, KueueWorkload | None]:
     """Return the world and the base's run after some edits."""
     scene = edited(TABLE["base"], edits)
     world = world_of(scene)
-    return world, run_of(world, scene["run"], name, duration=10.0, arrival=arrival)
+    return world, read_workload(world, scene["run"], name, duration=10.0, arrival=arrival)
 
 
 @pytest.mark.parametrize("mistake", [HUGE, OVER_LIMIT], ids=["too large", "over its limit"])
@@ -42,7 +42,7 @@ def test_a_strict_queue_waits_behind_what_is_never_admitted(mistake: dict[str, A
     assert huge is not None
     assert small is not None
     assert (huge.is_hopeless, small.is_hopeless) == (True, False)
-    assert simulate(setup_of(world), [huge, small]).waiting() == [huge, small]
+    assert simulate_runs(read_quota_setup(world), [huge, small]).waiting() == [huge, small]
     assert order(world, [small]) == [Event(5, "admitted", "small"), Event(15, "finished", "small")]
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.resolve import resolve_site
-from gangplan.resolve.shares import capacity
+from gangplan.resolve.shares import compute_pool_capacity
 from gangplan.source import load_objects
-from gangplan.validate.agreement import judge_standing
+from gangplan.validate.agreement import judge_cluster_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.gate import judge
+from gangplan.validate.gate import find_object_problems
 from gangplan.workspace import load_workspace
 from tests import plain
 from tests.standing.base import workspace
@@ -34,18 +34,21 @@ VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Body], Any]:
     """Return the objects of the small cluster, and what its nodes have."""
     root = workspace(tmp_path_factory.mktemp("standing"))
-    result = preview(Request(root))
+    result = preview_render(Request(root))
     assert not result.has_errors
     texts = [text for path, text in sorted(result.texts.items()) if "/runs/" not in path]
     loaded = load_workspace(root)
     pools = loaded.clusters["lab"].spec.node_pools
-    offered = {flavor.name: capacity(pools[flavor.pool]) for flavor in resolve_site(loaded, "lab").flavors}
+    offered = {
+        flavor.name: compute_pool_capacity(pools[flavor.pool])
+        for flavor in resolve_site(loaded, "lab").flavors
+    }
     return [body for text in texts for body in load_objects(text)], offered
 
 
 def test_rendered_objects_of_the_cluster_have_no_problems(standing: tuple[list[Body], Any]) -> None:
     bodies, offered = standing
-    assert judge_standing(bodies, offered) == [[] for _ in bodies]
+    assert judge_cluster_objects(bodies, offered) == [[] for _ in bodies]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -57,8 +60,8 @@ def test_each_broken_object_has_the_listed_problem(name: str, standing: tuple[li
     _set(target, path, case.get("to"))
 
     # As in gangplan.pipeline.worker: objects are compared with each other only if each is valid by itself.
-    alone = judge(bodies, VERSIONS)
-    judged = alone if any(alone) else judge_standing(bodies, offered)
+    alone = find_object_problems(bodies, VERSIONS)
+    judged = alone if any(alone) else judge_cluster_objects(bodies, offered)
 
     found = [(body, problem) for body, wrong in zip(bodies, judged, strict=True) for problem in wrong]
     if "finds" not in case:

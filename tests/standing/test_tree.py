@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import NANO
 from gangplan.model.quantity import Quantity
-from gangplan.model.site import Amount, FlavorQuota, Preempt, Site, SiteCohort, SiteFlavor, SiteQueue
-from gangplan.resolve.tree import most_by_queue
-from gangplan.validate.kueue.members import apart, members
+from gangplan.model.site import (
+    FlavorQuota,
+    QueuePreemption,
+    QuotaAmount,
+    Site,
+    SiteCohort,
+    SiteFlavor,
+    SiteQueue,
+)
+from gangplan.resolve.tree import compute_most_by_queue
+from gangplan.validate.kueue.members import read_members, split_members
 
 KEY = ("pool", "cpu")
 ONE = Quantity.of(1)
@@ -41,14 +49,14 @@ def site(tree: list[Any]) -> Site:
 
     def quota(nominal: int, borrow: int | None, lend: int | None) -> tuple[FlavorQuota, ...]:
         limits = [None if limit is None else Quantity.of(limit) for limit in (borrow, lend)]
-        return (FlavorQuota("pool", (Amount("cpu", Quantity.of(nominal), *limits),)),)
+        return (FlavorQuota("pool", (QuotaAmount("cpu", Quantity.of(nominal), *limits),)),)
 
     cohorts = tuple(
         SiteCohort(name, parent, ONE, quota(*amounts))
         for kind, name, parent, *amounts in tree
         if kind == "Cohort"
     )
-    preempt = Preempt("Never", "Never", "Never")
+    preempt = QueuePreemption("Never", "Never", "Never")
     queues = tuple(
         SiteQueue(name, name, name, "training", parent, ONE, quota(*amounts), preempt)
         for kind, name, parent, *amounts in tree
@@ -105,8 +113,8 @@ def brute_force(tree: list[Any], queue: str) -> int:
 @settings(max_examples=400, deadline=None)
 @given(trees())
 def test_the_potential_of_a_queue_equals_brute_force(tree: list[Any]) -> None:
-    planned = most_by_queue(site(tree))
-    judge = QuotaTree(*apart(members(bodies(tree))))
+    planned = compute_most_by_queue(site(tree))
+    judge = QuotaTree(*split_members(read_members(bodies(tree))))
     for kind, name, *_ in tree:
         if kind == "ClusterQueue":
             expected = brute_force(tree, name)
@@ -116,6 +124,6 @@ def test_the_potential_of_a_queue_equals_brute_force(tree: list[Any]) -> None:
 
 def test_a_cohort_without_an_object_has_no_limits() -> None:
     tree = [("ClusterQueue", "a", "x", 3, None, None), ("ClusterQueue", "b", "x", 4, None, 1)]
-    judge = QuotaTree(*apart(members(bodies(tree))))
+    judge = QuotaTree(*split_members(read_members(bodies(tree))))
     assert judge.most("a", KEY) == 4 * NANO
     assert judge.most("b", KEY) == 7 * NANO

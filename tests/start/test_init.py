@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.reference.schemas import editor_schema, models
+from gangplan.reference.schemas import build_editor_schema, list_format_models
 from gangplan.starter import write as writing
-from gangplan.starter.answers import ENGINES, FORGES
+from gangplan.starter.answers import STARTER_ENGINES, STARTER_FORGES
 from tests import plain
 from tests.start.terminal import Terminal
 from tests.workspaces import REPOSITORY, Outcome, gangplan, tree
@@ -53,8 +53,11 @@ def begin(root: Path, *arguments: str) -> Outcome:
 
 
 # Every combination of forge and engine, the large sample once with each of them, and other accelerators.
-NEW = [(forge, sync, ONE) for forge in FORGES for sync in ENGINES]
-NEW += [(forge, sync, ("--sample",)) for forge, sync in zip((*FORGES, "none"), ENGINES, strict=True)]
+NEW = [(forge, sync, ONE) for forge in STARTER_FORGES for sync in STARTER_ENGINES]
+NEW += [
+    (forge, sync, ("--sample",))
+    for forge, sync in zip((*STARTER_FORGES, "none"), STARTER_ENGINES, strict=True)
+]
 NEW += [("none", "none", (*ONE, "--accelerator", kind)) for kind in ("amd", "none")]
 
 
@@ -131,8 +134,10 @@ def test_the_first_job_is_short_and_explains_itself(tmp_path: Path) -> None:
 
 def test_editors_get_the_schema_of_every_format(tmp_path: Path) -> None:
     begin(tmp_path, "--sample")
-    for kind in models():
-        assert json.loads((tmp_path / f".vscode/schemas/{kind}.json").read_text()) == editor_schema(kind)
+    for kind in list_format_models():
+        assert json.loads((tmp_path / f".vscode/schemas/{kind}.json").read_text()) == build_editor_schema(
+            kind
+        )
     for file in [*tmp_path.glob("specs/*/*.yaml"), *tmp_path.glob("overlays/*/*.yaml")]:
         named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", file.read_text())
         assert named, file

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from gangplan.commands.new_flags import parameters
+from gangplan.commands.new_flags import build_flag_parameters
 from gangplan.commands.new_questions import with_answer
-from gangplan.commands.new_sweep import _count
+from gangplan.commands.new_sweep import _check_trial_count
 from gangplan.errors import Exit, UserError
-from gangplan.objects import scalar
-from gangplan.reference.fields import all_fields
-from gangplan.reference.schemas import models
+from gangplan.objects import format_scalar
+from gangplan.reference.fields import list_fields
+from gangplan.reference.schemas import list_format_models
 from gangplan.rules.core import SPEC_MISSING_FIELD
-from gangplan.source import load
-from gangplan.spec.load import parse
-from gangplan.starter.fields import FORMATS, NewField, fields_of
-from gangplan.starter.new import New
-from gangplan.starter.text import file_text
-from gangplan.starter.values import flow, has_commas, nested
+from gangplan.source import load_document
+from gangplan.spec.load import parse_document
+from gangplan.starter.fields import NEW_FILE_FORMATS, NewField, fields_of
+from gangplan.starter.new import NewFile
+from gangplan.starter.text import render_file_text
+from gangplan.starter.values import build_nested_values, format_flow_yaml, has_commas
 from tests import plain
 from tests.start.terminal import Terminal
 from tests.test_start import imported
@@ -28,7 +28,7 @@ from tests.workspaces import CATALOG, CLUSTER, SPEC, gangplan, tree, write
 
 # Fields that follow from the place of the file, and those that begin every file of a format.
 GIVEN = {"apiVersion", "kind", "name", "team"}
-FIELDS = [(kind, field) for kind in FORMATS for field in fields_of(kind)]
+FIELDS = [(kind, field) for kind in NEW_FILE_FORMATS for field in fields_of(kind)]
 # Messages about other fields that a file with only one field lacks.
 OTHERS_NEEDED = ("every run of every", "nothing would start a run")
 JOB = ("new", "job", "tune", "--image", "openmpi", "--command", "python train.py --lr 1e-4")
@@ -44,18 +44,18 @@ def texts(field: NewField) -> Any:
     if field.shape == "list":
         return [str(one) for one in example]
     if field.shape == "blocks":
-        return [flow(one) for one in example]
+        return [format_flow_yaml(one) for one in example]
     if field.shape == "map":
         return [f"{name}={one}" for name, one in example.items()]
     if field.shape == "named":
-        return [f"{name}={flow(one)}" for name, one in example.items()]
+        return [f"{name}={format_flow_yaml(one)}" for name, one in example.items()]
     return str(example)
 
 
 # One flag per field
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", NEW_FILE_FORMATS)
 def test_every_field_has_one_flag(kind: str) -> None:
     """Fields of blocks in maps and lists are written in the flag of the map or list."""
     flags = [field.flag for field in fields_of(kind)]
@@ -63,8 +63,8 @@ def test_every_field_has_one_flag(kind: str) -> None:
     known = {field.path: field.shape for field in fields_of(kind)}
     shapes = {field.path: field.types for field in fields_of(kind)}  # a value may be a block, too
     blocks = {path[:length] for path in known for length in range(len(path))}
-    for one in all_fields():
-        if one.kind != FORMATS[kind]:
+    for one in list_fields():
+        if one.kind != NEW_FILE_FORMATS[kind]:
             continue
         if kind == "image" and one.path[0] != "images":
             continue  # applies to all images of the catalog
@@ -80,9 +80,9 @@ def test_every_field_has_one_flag(kind: str) -> None:
         ), path
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", NEW_FILE_FORMATS)
 def test_the_command_has_a_flag_for_every_field(kind: str) -> None:
-    options = {name: one for one in parameters(kind) for name in one.opts}
+    options = {name: one for one in build_flag_parameters(kind) for name in one.opts}
     for field in fields_of(kind):
         option = options[field.flag]
         assert option.help.startswith(field.description)
@@ -94,16 +94,18 @@ def test_the_command_has_a_flag_for_every_field(kind: str) -> None:
 @pytest.mark.parametrize(("kind", "field"), FIELDS, ids=lambda one: one if isinstance(one, str) else one.flag)
 def test_a_flag_writes_what_the_format_reads(kind: str, field: NewField) -> None:
     """Give the example of each field as text, and read the same value back from the file."""
-    values = nested([field], {field.flag: texts(field)})
+    values = build_nested_values([field], {field.flag: texts(field)})
     whole = {"images": {"new": values}} if kind == "image" else values
-    document, findings = load(file_text(kind, whole, Path("/nowhere"), "a.yaml").encode(), "a.yaml")
+    document, findings = load_document(
+        render_file_text(kind, whole, Path("/nowhere"), "a.yaml").encode(), "a.yaml"
+    )
     assert document is not None, findings
     found: Any = document.value["images"]["new"] if kind == "image" else document.value
     for name in field.path:
         found = found[name]
     if field.path != ("command",):
         assert found == field.example or str(found) == str(field.example)
-    _, findings = parse(models()[FORMATS[kind]], document)
+    _, findings = parse_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
     wrong = [
         one
         for one in findings
@@ -315,7 +317,7 @@ def test_an_image_is_added_and_nothing_else_changes(before: str, after: str, roo
     outcome = gangplan(*IMAGE, "-C", root)
     assert (outcome.code, outcome.errors()) == (Exit.CLEAN, [])
     text = (root / "images/catalog.yaml").read_bytes().decode()
-    assert text.replace(scalar("sha256:" + "0" * 64), "sha256:" + "0" * 64) == after
+    assert text.replace(format_scalar("sha256:" + "0" * 64), "sha256:" + "0" * 64) == after
     again = gangplan(*IMAGE, "-C", root)
     assert again.code == Exit.INPUT
     assert "there is an image 'jax' already" in again.err
@@ -508,10 +510,10 @@ def test_questions_create_a_sweep(root: Path) -> None:
 
 def test_trials_at_once_are_limited_as_in_a_sweep() -> None:
     for answer in ("1", "10000"):
-        _count(answer)
+        _check_trial_count(answer)
     for answer in ("", "0", "-1", "two", "10001", "1" * 5000):
         with pytest.raises(UserError) as caught:
-            _count(answer)
+            _check_trial_count(answer)
         assert caught.value.help == "Write a whole number from 1 to 10000."
 
 
@@ -571,9 +573,9 @@ def test_answers_equal_the_flags_of_each_field(
         answers = [",".join(answers)] if not has_commas(field) else answers
     said = iter([*answers, ""])
     monkeypatch.setattr("builtins.input", lambda prompt: next(said))
-    wanted = with_answer(New(kind, root, "new", "nlp", {}), field)
+    wanted = with_answer(NewFile(kind, root, "new", "nlp", {}), field)
     given = {field.flag: texts_of}
-    assert nested([field], wanted.given) == nested([field], given)
+    assert build_nested_values([field], wanted.given) == build_nested_values([field], given)
 
 
 def test_any_field_can_be_added_at_the_end(root: Path) -> None:

@@ -103,7 +103,7 @@ def test_render_check_works_on_a_read_only_workspace(root: Path, monkeypatch: py
     def locked(state: Path) -> None:
         raise AssertionError(f"nothing can be locked in {state}")
 
-    monkeypatch.setattr(rendering, "locked", locked)
+    monkeypatch.setattr(rendering, "lock_state_folder", locked)
     outcome = gangplan("render", "--check", "-C", folder)
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
     write(folder, {"specs/nlp/second.yaml": SPEC})

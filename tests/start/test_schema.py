@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gangplan.contents.files import Files
-from gangplan.contents.team_schema import narrowed
-from gangplan.reference.schemas import editor_schema, models, schema_of
+from gangplan.contents.files import WorkspaceFiles
+from gangplan.contents.team_schema import narrow_spec_schema
+from gangplan.reference.schemas import build_editor_schema, build_format_schema, list_format_models
 from tests import plain
 from tests.test_examples import EXAMPLES
 from tests.workspaces import REPOSITORY, gangplan, stock
@@ -21,7 +21,7 @@ WORKSPACES = [REPOSITORY, *(one / "input" for one in EXAMPLES)]
 TEAMS = [
     pytest.param(root, team, id=f"{root.parent.name}-{team}")
     for root in WORKSPACES
-    for team in Files(root).team_names
+    for team in WorkspaceFiles(root).team_names
 ]
 
 
@@ -36,33 +36,33 @@ def nodes(value: Any) -> Iterator[dict[str, Any]]:
             yield from nodes(one)
 
 
-@pytest.mark.parametrize("kind", models())
+@pytest.mark.parametrize("kind", list_format_models())
 def test_schemas_never_allow_null(kind: str) -> None:
     """An editor would offer null as a value."""
-    for node in nodes(schema_of(kind)):
+    for node in nodes(build_format_schema(kind)):
         assert node.get("type") != "null", node
         assert "null" not in (node.get("type") if isinstance(node.get("type"), list) else ()), node
         assert "default" not in node or node["default"] is not None, node
 
 
-@pytest.mark.parametrize("kind", models())
+@pytest.mark.parametrize("kind", list_format_models())
 def test_every_pattern_has_an_error_message(kind: str) -> None:
-    for node in nodes(schema_of(kind)):
+    for node in nodes(build_format_schema(kind)):
         if isinstance(node.get("pattern"), str):
             assert node["patternErrorMessage"].startswith("Expected "), node
             assert node["patternErrorMessage"].endswith("."), node
 
 
 def test_each_schema_has_its_own_id() -> None:
-    found = {schema_of(kind)["$id"] for kind in [*models(), "findings"]}
-    assert len(found) == len(models()) + 1
+    found = {build_format_schema(kind)["$id"] for kind in [*list_format_models(), "findings"]}
+    assert len(found) == len(list_format_models()) + 1
 
 
 @pytest.mark.parametrize(("root", "team"), TEAMS)
 def test_valid_specs_stay_valid(root: Path, team: str) -> None:
     """The schema of a team accepts every spec that gangplan accepts in the sample workspace and the
     examples."""
-    schema = narrowed(editor_schema("spec"), Files(root, (team,)))
+    schema = narrow_spec_schema(build_editor_schema("spec"), WorkspaceFiles(root, (team,)))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     for file in sorted((root / "specs" / team).rglob("*.yaml")):
@@ -93,7 +93,7 @@ def test_valid_specs_stay_valid(root: Path, team: str) -> None:
 )
 def test_names_that_a_team_lacks_are_marked(line: str) -> None:
     """Each of these lines is valid in some workspace."""
-    schema = narrowed(editor_schema("spec"), Files(REPOSITORY, ("nlp",)))
+    schema = narrow_spec_schema(build_editor_schema("spec"), WorkspaceFiles(REPOSITORY, ("nlp",)))
     spec = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", "command": ["python", "train.py"]}
     validator = jsonschema.Draft202012Validator(schema)
     assert list(validator.iter_errors(spec)) == []
@@ -115,14 +115,16 @@ def test_names_have_descriptions() -> None:
 def test_a_schema_without_a_team_has_all_names() -> None:
     outcome = gangplan("schema", "print", "spec", "-C", REPOSITORY)
     fields = json.loads(outcome.out)["properties"]
-    of_team = narrowed(schema_of("spec"), Files(REPOSITORY, ("nlp",)))["properties"]["data"]["properties"]
+    of_team = narrow_spec_schema(build_format_schema("spec"), WorkspaceFiles(REPOSITORY, ("nlp",)))[
+        "properties"
+    ]["data"]["properties"]
     assert set(of_team) < set(fields["data"]["properties"])
     assert "const" not in fields["team"]
 
 
 def test_the_plain_schema_needs_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert json.loads(gangplan("schema", "print", "spec").out) == editor_schema("spec")
+    assert json.loads(gangplan("schema", "print", "spec").out) == build_editor_schema("spec")
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from gangplan.commands import schema_app, tree
 from gangplan.commands.listing import NAMES
 from gangplan.commands.start_app import LISTS
 from gangplan.errors import Exit
-from gangplan.reference.schemas import FINDINGS, IMPORT, PLAN, models
-from gangplan.rulebook import shipped
+from gangplan.reference.schemas import FINDINGS_SCHEMA, IMPORT_SCHEMA, PLAN_SCHEMA, list_format_models
+from gangplan.rulebook import load_shipped_rules
 from tests.start.terminal import Terminal
 from tests.workspaces import CLUSTER, REPOSITORY, SPEC, gangplan, write
 
@@ -239,7 +239,7 @@ def test_tab_offers_what_the_command_takes(root: Path) -> None:
 def _parameters() -> Iterator[tuple[str, Any]]:
     """Yield every flag and argument with its command."""
     rest: list[tuple[str, Any]] = [
-        ("", typer.main.get_command(tree.whole(typer.Typer(add_completion=False))))
+        ("", typer.main.get_command(tree.add_all_commands(typer.Typer(add_completion=False))))
     ]
     for path, command in rest:
         if isinstance(command, typer.core.TyperGroup):
@@ -322,13 +322,13 @@ def test_lists_are_known_to_the_command_line() -> None:
 def test_the_table_of_commands_is_complete() -> None:
     """A command that the table lacks would never be found."""
     found = set()
-    for name in set(tree.COMMANDS.values()):
+    for name in set(tree.COMMAND_MODULES.values()):
         part = import_module(f"gangplan.commands.{name}").app
-        if name not in {tree.COMMANDS[group] for group in tree.GROUPS}:
+        if name not in {tree.COMMAND_MODULES[group] for group in tree.COMMAND_GROUPS}:
             found |= {tree.name_of(info) for info in part.registered_commands}
-    assert found | tree.GROUPS == set(tree.COMMANDS)
+    assert found | tree.COMMAND_GROUPS == set(tree.COMMAND_MODULES)
     assert {path.stem for path in (REPOSITORY / "gangplan/commands").glob("*_app.py")} <= set(
-        tree.COMMANDS.values()
+        tree.COMMAND_MODULES.values()
     )
 
 
@@ -336,7 +336,7 @@ def test_verbose_explains_each_rule_once(root: Path) -> None:
     """The reasons follow the findings, also with -q, and never appear in a report for machines."""
     spec = root / "specs/nlp/filings.yaml"
     spec.write_text(spec.read_text() + "env: {CUDA_VISIBLE_DEVICES: '0', ROCR_VISIBLE_DEVICES: '0', A: $B}\n")
-    why = shipped()["gpus-hidden"].why
+    why = load_shipped_rules()["gpus-hidden"].why
     plain = gangplan("validate", "-C", root)
     verbose = gangplan("validate", "-C", root, "-v")
     assert why not in plain.err
@@ -373,6 +373,6 @@ def test_a_terminal_shows_the_next_step_once(root: Path) -> None:
 
 
 def test_schemas_are_known_to_the_command_line() -> None:
-    assert (*models(), FINDINGS, PLAN, IMPORT) == schema_app._KINDS
+    assert (*list_format_models(), FINDINGS_SCHEMA, PLAN_SCHEMA, IMPORT_SCHEMA) == schema_app._KINDS
     for kind in schema_app._KINDS:
         assert gangplan("schema", "print", kind).code == Exit.CLEAN

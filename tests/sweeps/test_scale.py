@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from gangplan.commands.cost import cost
+from gangplan.commands.cost import print_costs
 from gangplan.commands.plan import plan
-from gangplan.commands.retire import retire
+from gangplan.commands.retire import retire_finished_runs
 from gangplan.commands.simulate import SimulateOptions, run_simulation
 from gangplan.errors import Exit
-from gangplan.pipeline.render import render
+from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
-from gangplan.spec.listing import may_be_sweeps
-from gangplan.spec.sweep_files import sweeps_in, trial_jobs
+from gangplan.spec.listing import find_possible_sweeps
+from gangplan.spec.sweep_files import build_trial_jobs, find_sweeps
 from tests.rules.worlds import commit
 from tests.sweeps.files import FILE, SWEEP, workspace
 from tests.test_retire import statuses
@@ -44,7 +44,7 @@ def sweep_of(root: Path, trials: int) -> Path:
 
 def rendered(root: Path) -> None:
     """Render the workspace in this process."""
-    result = render(Request(root, engine="serial"))
+    result = render_tree(Request(root, engine="serial"))
     assert not result.has_errors, result.findings
 
 
@@ -92,7 +92,7 @@ def shown(command: Callable[[Request], object], root: Path) -> None:
 COMMANDS: dict[str, Callable[[Request], object]] = {
     "render": lambda request: rendered(request.root),
     "plan": lambda request: plan(request, "text"),
-    "cost": lambda request: cost(request, "team", None, "table"),
+    "cost": lambda request: print_costs(request, "team", None, "table"),
     "simulate": lambda request: run_simulation(request, SimulateOptions(None, None, 0, "text")),
 }
 
@@ -138,7 +138,7 @@ def test_lines_of_retire_grow_linearly_with_trials(tmp_path: Path) -> None:
 
 
 def _retired(ended: Path, request: Request) -> object:
-    return retire(request, False, ended, None, None, "text", False)
+    return retire_finished_runs(request, False, ended, None, None, "text", False)
 
 
 def lines_of(work: Callable[[], object], part: str) -> int:
@@ -165,7 +165,7 @@ def test_ten_thousand_trials_get_distinct_short_names(tmp_path: Path) -> None:
     values = ", ".join(map(str, range(100)))
     text = SWEEP.replace("[1e-4, 3e-4, 1e-3]", f"[{values}]").replace("[64, 128]", f"[{values}]")
     write(tmp_path, {FILE: text})
-    trials = trial_jobs(sweeps_in(tmp_path, [(FILE, "nlp")])[FILE])
+    trials = build_trial_jobs(find_sweeps(tmp_path, [(FILE, "nlp")])[FILE])
     first = next(trials)
     names = {first.trial.name, *(one.trial.name for one in trials)}
     assert len(names) == 10_000
@@ -180,9 +180,9 @@ def test_folders_without_a_sweep_are_searched_once(tmp_path: Path, monkeypatch: 
 
     def counted(root: Path, files: list[tuple[str, str]], without: Collection[str] = ()) -> Any:
         looked.append(sum(file.rpartition("/")[0] not in without for file, _ in files))
-        return may_be_sweeps(root, files, without)
+        return find_possible_sweeps(root, files, without)
 
-    monkeypatch.setattr("gangplan.spec.sorts.may_be_sweeps", counted)
+    monkeypatch.setattr("gangplan.spec.sorts.find_possible_sweeps", counted)
     for _ in range(2):
         assert gangplan("render", "-C", root).code == 0
         write(root, {"specs/nlp/team.yaml": TEAM + f"# {len(looked)}\n"})

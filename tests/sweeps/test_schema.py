@@ -6,13 +6,13 @@ import jsonschema
 import pytest
 import yaml
 
-from gangplan.reference.schemas import editor_schema, schema_of
+from gangplan.reference.schemas import build_editor_schema, build_format_schema
 from tests.sweeps.files import SWEEP, US_05
 
 
 def wrong(text: str) -> list[str]:
     """Return the places that an editor marks."""
-    validator = jsonschema.Draft202012Validator(editor_schema("sweep"))
+    validator = jsonschema.Draft202012Validator(build_editor_schema("sweep"))
     return [".".join(map(str, one.absolute_path)) for one in validator.iter_errors(yaml.safe_load(text))]
 
 
@@ -45,4 +45,4 @@ def test_a_mistake_is_marked_at_its_place(old: str, new: str, place: str) -> Non
 
 
 def test_the_schema_of_sweeps_does_not_repeat_the_fields_of_jobs() -> None:
-    assert "properties" not in schema_of("sweep")["properties"]["template"]
+    assert "properties" not in build_format_schema("sweep")["properties"]["template"]

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-from gangplan.model.kinds import KINDS
+from gangplan.model.kinds import RENDERED_KINDS
 from tests.live.server import refusal
 
 Object = dict[str, Any]
@@ -91,7 +91,7 @@ def _served(group: str) -> list[Object]:
     (meta.UnsafeGuessKindToResource)."""
     return [
         {"kind": one.name, "name": f"{one.name.lower()}s", "namespaced": not one.is_wide}
-        for one in KINDS
+        for one in RENDERED_KINDS
         if one.group == group
     ]
 

@@ -301,7 +301,7 @@ def test_a_second_sync_at_the_same_time_stops_the_first(
     story: Story, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story.merge({})
-    real = module.inventory.write
+    real = module.inventory.write_inventory
 
     def meanwhile(*given: object) -> object:
         """Write the inventory as another sync would."""
@@ -309,7 +309,7 @@ def test_a_second_sync_at_the_same_time_stops_the_first(
         story.store.objects[INVENTORY]["metadata"]["resourceVersion"] = "999999"
         return made or real(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module.inventory, "write", meanwhile)
+    monkeypatch.setattr(module.inventory, "write_inventory", meanwhile)
     outcome = story.sync()
     assert outcome.code == Exit.ENVIRONMENT
     assert "another sync of lab has begun meanwhile" in outcome.err

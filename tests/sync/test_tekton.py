@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.model.kinds import KINDS
+from gangplan.model.kinds import RENDERED_KINDS
 from tests import plain
 from tests.gitops import scripts
 from tests.gitops.test_ci import made
@@ -72,7 +72,7 @@ def test_the_account_may_do_what_a_sync_needs_and_no_more(tmp_path: Path) -> Non
     flags = ("--sync", "in-cluster", "--cluster", "lab", "--namespace", "tools")
     found = objects(tmp_path, *flags)
     rules = found["ClusterRole/gangplan-sync"]["rules"]
-    assert {one.group for one in KINDS} == {group for rule in rules for group in rule["apiGroups"]}
+    assert {one.group for one in RENDERED_KINDS} == {group for rule in rules for group in rule["apiGroups"]}
     assert not any("*" in rule[part] for rule in rules for part in ("apiGroups", "resources", "verbs"))
     assert not any("secrets" in rule["resources"] for rule in rules)
     (escalate,) = (rule for rule in rules if "escalate" in rule["verbs"])

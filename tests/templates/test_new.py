@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gangplan.commands import complete
-from gangplan.commands.new_flags import parameters
+from gangplan.commands.new_flags import build_flag_parameters
 from tests.templates.files import TEMPLATE, workspace
 from tests.workspaces import gangplan
 
@@ -68,10 +68,10 @@ def test_tab_completes_templates_and_their_parameters(tmp_path: Path) -> None:
     extends = child.replace("parameters:\n", "extends: wide\nparameters:\n", 1)
     root = workspace(tmp_path, **{"jobtemplates/other.yaml": extends})
     given = {"workspace": str(root), "field_template": "wide@1"}
-    assert complete.parameters(SimpleNamespace(params=given), "") == ["size=", "rate=", "script="]
+    assert complete.complete_parameters(SimpleNamespace(params=given), "") == ["size=", "rate=", "script="]
     given["field_template"] = "other"
-    assert complete.parameters(SimpleNamespace(params=given), "s") == ["script=", "size="]
-    options = {name: one for one in parameters("job") for name in one.opts}
+    assert complete.complete_parameters(SimpleNamespace(params=given), "s") == ["script=", "size="]
+    options = {name: one for one in build_flag_parameters("job") for name in one.opts}
     assert {"--template", "--parameters", "--param"} <= set(options)
-    found = complete.column("templates", "template")(SimpleNamespace(params=given), "")
+    found = complete.build_column_completion("templates", "template")(SimpleNamespace(params=given), "")
     assert found == ["other", "wide"]

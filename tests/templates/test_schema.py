@@ -5,14 +5,14 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from gangplan.reference.schemas import editor_schema
+from gangplan.reference.schemas import build_editor_schema
 from tests import plain
 from tests.templates.files import SPEC, TEMPLATE, WRITTEN
 
 
 def marks(kind: str, text: str) -> list[str]:
     """Return the places that are marked."""
-    validator = jsonschema.Draft202012Validator(editor_schema(kind))
+    validator = jsonschema.Draft202012Validator(build_editor_schema(kind))
     return [".".join(map(str, error.absolute_path)) for error in validator.iter_errors(plain.load(text))]
 
 

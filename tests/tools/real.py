@@ -13,17 +13,17 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.tools import provision
-from gangplan.tools.find import FoundTool, on_path
+from gangplan.tools.find import FoundTool, find_on_path
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.tools.kustomize import KustomizeEngine
-from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE, TOOLS
-from gangplan.tools.versions import kubectl_kustomize_version
+from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL, PINNED_TOOLS
+from gangplan.tools.versions import ask_kubectl_kustomize
 
 
 @functools.cache
 def provisioned(name: str) -> FoundTool | str:
     """Return a program by name, or why it is not available; asked once, so that no test waits twice."""
-    tool = next(tool for tool in TOOLS if tool.name == name)
+    tool = next(tool for tool in PINNED_TOOLS if tool.name == name)
     try:
         return provision.ensure(tool)
     except ToolError as error:
@@ -41,20 +41,20 @@ def real(name: str) -> FoundTool:
 @pytest.fixture(scope="session")
 def real_kustomize() -> KustomizeEngine:
     """Return the real kustomize, or skip."""
-    found = real(KUSTOMIZE.name)
+    found = real(KUSTOMIZE_TOOL.name)
     return KustomizeEngine(found.tool.name, found.version, (str(found.path), "build"))
 
 
 @pytest.fixture(scope="session")
 def real_kubeconform() -> Kubeconform:
     """Return the real kubeconform, or skip."""
-    return Kubeconform(real(KUBECONFORM.name))
+    return Kubeconform(real(KUBECONFORM_TOOL.name))
 
 
 @pytest.fixture(scope="session")
 def real_kubectl() -> KustomizeEngine:
     """Return the engine inside kubectl, or skip."""
-    for path in on_path("kubectl"):
-        if version := kubectl_kustomize_version(Path(path)):
+    for path in find_on_path("kubectl"):
+        if version := ask_kubectl_kustomize(Path(path)):
             return KustomizeEngine("kubectl kustomize", version, (str(path), "kustomize"))
     pytest.skip("real kubectl: not on PATH")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gangplan.tools import buildinfo
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.tools.kustomize import KustomizeEngine
-from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
+from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL
 from tests.tools.programs import go_binary
 
 MAIN = "sigs.k8s.io/kustomize/kustomize/v5"
@@ -21,7 +21,7 @@ def read(content: bytes, folder: Path) -> buildinfo.BuildInfo | None:
     """Write and read a file."""
     file = folder / "program"
     file.write_bytes(content)
-    return buildinfo.read(file)
+    return buildinfo.read_build_info(file)
 
 
 def test_package_and_versions_are_read(tmp_path: Path) -> None:
@@ -74,13 +74,13 @@ def test_damage_never_raises(tail: bytes, at: int, byte: int, tmp_path: Path) ->
 
 @pytest.mark.real_tool("kustomize")
 def test_the_real_kustomize_has_its_package(real_kustomize: KustomizeEngine) -> None:
-    info = buildinfo.read(real_kustomize.path)
+    info = buildinfo.read_build_info(real_kustomize.path)
     assert info is not None
-    assert info.package == KUSTOMIZE.package
+    assert info.package == KUSTOMIZE_TOOL.package
 
 
 @pytest.mark.real_tool("kubeconform")
 def test_the_real_kubeconform_has_its_package(real_kubeconform: Kubeconform) -> None:
-    info = buildinfo.read(real_kubeconform.found.path)
+    info = buildinfo.read_build_info(real_kubeconform.found.path)
     assert info is not None
-    assert info.package == KUBECONFORM.package
+    assert info.package == KUBECONFORM_TOOL.package

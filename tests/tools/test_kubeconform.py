@@ -12,7 +12,7 @@ from gangplan.errors import ToolError
 from gangplan.tools import kubeconform
 from gangplan.tools.find import FoundTool
 from gangplan.tools.kubeconform import Kubeconform, schema_file
-from gangplan.tools.pins import KUBECONFORM
+from gangplan.tools.pins import KUBECONFORM_TOOL
 from tests.tools.programs import fake
 
 SCHEMA: dict[str, Any] = {
@@ -46,7 +46,7 @@ def config_map(name: str, body: str = "data: {ranks: '8'}") -> bytes:
 def faked(kind: str, folder: Path, **files: str) -> Kubeconform:
     """Return a wrapper around a fake."""
     path = fake(kind, "kubeconform", folder / "fake", **files)
-    return Kubeconform(FoundTool(KUBECONFORM, path, "0.7.0", "PATH"))
+    return Kubeconform(FoundTool(KUBECONFORM_TOOL, path, "0.7.0", "PATH"))
 
 
 def answer(*statuses: str) -> str:

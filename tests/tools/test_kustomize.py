@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import ToolError, UserError
-from gangplan.tools.find import cached_path
-from gangplan.tools.kustomize import KustomizeEngine, engine, require_engine
-from gangplan.tools.pins import KUSTOMIZE
+from gangplan.tools.find import build_cached_path
+from gangplan.tools.kustomize import KustomizeEngine, find_kustomize_engine, require_engine
+from gangplan.tools.pins import KUSTOMIZE_TOOL
 from tests.tools.programs import binary_of, fake
 
 CONFIG_MAP = (
@@ -60,7 +60,7 @@ def engine_of(program: Path) -> KustomizeEngine:
 
 def test_kustomize_comes_before_kubectl(path_folder: Path) -> None:
     kubectl(path_folder)
-    cached = binary_of(KUSTOMIZE, "5.8.1", cached_path(KUSTOMIZE))
+    cached = binary_of(KUSTOMIZE_TOOL, "5.8.1", build_cached_path(KUSTOMIZE_TOOL))
     chosen = require_engine()
     assert (chosen.label, chosen.path, chosen.command[1]) == ("kustomize 5.8.1", cached, "build")
 
@@ -76,16 +76,16 @@ def test_kubectl_is_used_if_there_is_no_kustomize(path_folder: Path) -> None:
 @pytest.mark.parametrize("version", ["v4.5.7", "unknown"])
 def test_an_old_kubectl_is_not_used(version: str, path_folder: Path) -> None:
     kubectl(path_folder, version)
-    assert engine() is None
+    assert find_kustomize_engine() is None
 
 
 def test_a_broken_kubectl_is_not_used(path_folder: Path) -> None:
     fake("crash", "kubectl", path_folder)
-    assert engine() is None
+    assert find_kustomize_engine() is None
 
 
 def test_a_missing_engine_is_reported_with_help(path_folder: Path) -> None:
-    assert engine() is None
+    assert find_kustomize_engine() is None
     with pytest.raises(
         ToolError, match=r"kustomize 5\.8\.x is neither .*, and there is no kubectl"
     ) as caught:

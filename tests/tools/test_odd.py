@@ -8,7 +8,7 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.pipeline import second_opinion
-from gangplan.tools.kubeconform import pick
+from gangplan.tools.kubeconform import find_kubeconform
 from tests import workspaces
 from tests.fuzz.odd import WAYS, assert_helpful, tried
 
@@ -31,7 +31,7 @@ def test_a_broken_kustomize_is_reported(way: str, root: Path, tmp_path: Path) ->
 def test_a_broken_kubeconform_is_reported(
     way: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(second_opinion, "pick", pick)
+    monkeypatch.setattr(second_opinion, "find_kubeconform", find_kubeconform)
     (root / "overlays/lab/kustomization.yaml").unlink()
     outcome = tried(root, tmp_path, "kubeconform", WAYS[way].replace("SIZE", "300"))
     assert_helpful(outcome, "kubeconform", way)

@@ -20,8 +20,8 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.tools import download, provision
-from gangplan.tools.find import cached_path, find
-from gangplan.tools.pins import KUSTOMIZE, Archive, Tool, platform
+from gangplan.tools.find import build_cached_path, find_tool
+from gangplan.tools.pins import KUSTOMIZE_TOOL, Archive, Tool, detect_platform
 from tests.tools.programs import binary_of, fake
 
 MODULE = "sigs.k8s.io/kustomize/kustomize/v5@v5.8.1"
@@ -30,7 +30,7 @@ MODULE = "sigs.k8s.io/kustomize/kustomize/v5@v5.8.1"
 def program(version: str = "5.8.1") -> bytes:
     """Return a file that claims to be kustomize at a version."""
     path = Path(os.environ["GANGPLAN_TOOL_CACHE"]).parent / "made" / "kustomize"
-    return binary_of(KUSTOMIZE, version, path).read_bytes()
+    return binary_of(KUSTOMIZE_TOOL, version, path).read_bytes()
 
 
 def archive_of(*members: tuple[str, bytes | str]) -> bytes:
@@ -53,13 +53,13 @@ def tool_with(content: bytes, folder: Path, sha256: str | None = None) -> Tool:
     file = folder / "release.tar.gz"
     file.write_bytes(content)
     archive = Archive(file.as_uri(), sha256 or hashlib.sha256(content).hexdigest())
-    return dataclasses.replace(KUSTOMIZE, archives={platform(): archive})
+    return dataclasses.replace(KUSTOMIZE_TOOL, archives={detect_platform(): archive})
 
 
 @pytest.fixture
 def without_archive() -> Tool:
     """Return kustomize without a known archive, so that Go is next."""
-    return dataclasses.replace(KUSTOMIZE, archives={})
+    return dataclasses.replace(KUSTOMIZE_TOOL, archives={})
 
 
 @pytest.fixture
@@ -74,10 +74,10 @@ def test_a_tool_is_installed_from_its_archive(tmp_path: Path, path_folder: Path)
     tool = tool_with(archive_of(("LICENSE", b"x"), ("kustomize", program())), tmp_path)
     said: list[str] = []
     found = provision.install(tool, said.append)
-    assert (found.path, found.version, found.origin) == (cached_path(tool), "5.8.1", "cache")
+    assert (found.path, found.version, found.origin) == (build_cached_path(tool), "5.8.1", "cache")
     assert os.access(found.path, os.X_OK)
     assert said == [f"kustomize: downloading {(tmp_path / 'release.tar.gz').as_uri()}"]
-    assert find(tool) == found
+    assert find_tool(tool) == found
     assert leftovers() == []
 
 
@@ -109,7 +109,7 @@ def test_an_archive_with_other_contents_is_refused(
     tool = tool_with(archive_of(*members), tmp_path)
     with pytest.raises(ToolError, match=why):
         provision.install(tool)
-    assert not cached_path(tool).exists()
+    assert not build_cached_path(tool).exists()
     assert leftovers() == []
 
 
@@ -126,13 +126,13 @@ def test_an_unreadable_archive_is_refused(content: bytes, tmp_path: Path, path_f
 def test_an_archive_with_another_checksum_is_not_even_opened(
     tmp_path: Path, path_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(download, "_unpack", lambda *_: pytest.fail("it was opened"))
+    monkeypatch.setattr(download, "_unpack_program_file", lambda *_: pytest.fail("it was opened"))
     tool = tool_with(archive_of(("kustomize", program())), tmp_path, sha256="0" * 64)
     with pytest.raises(ToolError, match="was refused: its SHA-256 is") as caught:
         provision.install(tool)
     assert "go is not on PATH" in caught.value.message
     assert "GANGPLAN_KUSTOMIZE" in (caught.value.help or "")
-    assert not cached_path(tool).exists()
+    assert not build_cached_path(tool).exists()
 
 
 def test_sizes_are_limited(tmp_path: Path, path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_a_server_that_does_not_answer_is_reported(
 ) -> None:
     monkeypatch.setattr(download, "FIRST_BYTE_TIMEOUT_S", 0.3)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    tool = dataclasses.replace(KUSTOMIZE, archives={platform(): Archive(silent_server, "0" * 64)})
+    tool = dataclasses.replace(KUSTOMIZE_TOOL, archives={detect_platform(): Archive(silent_server, "0" * 64)})
     started = time.monotonic()
     with pytest.raises(ToolError, match=r"did not answer within 0.3 s"):
         provision.install(tool)
@@ -169,7 +169,7 @@ def test_an_unreachable_server_is_reported(path_folder: Path, monkeypatch: pytes
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/release.tar.gz"
-    tool = dataclasses.replace(KUSTOMIZE, archives={platform(): Archive(url, "0" * 64)})
+    tool = dataclasses.replace(KUSTOMIZE_TOOL, archives={detect_platform(): Archive(url, "0" * 64)})
     with pytest.raises(ToolError, match=r"cannot be downloaded: .*refused"):
         provision.install(tool)
 
@@ -209,7 +209,7 @@ def test_another_version_from_go_is_refused(go: Path, without_archive: Tool) -> 
     (go / "product").write_bytes(program("5.7.1"))
     with pytest.raises(ToolError, match=r"says it is version 5\.7\.1, not 5\.8\.1"):
         provision.install(without_archive)
-    assert not cached_path(without_archive).exists()
+    assert not build_cached_path(without_archive).exists()
 
 
 def test_offline_tries_nothing(go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,8 +221,8 @@ def test_offline_tries_nothing(go: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_offline_uses_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANGPLAN_OFFLINE", "1")
-    binary_of(KUSTOMIZE, "5.8.1", cached_path(KUSTOMIZE))
-    assert provision.ensure(KUSTOMIZE).origin == "cache"
+    binary_of(KUSTOMIZE_TOOL, "5.8.1", build_cached_path(KUSTOMIZE_TOOL))
+    assert provision.ensure(KUSTOMIZE_TOOL).origin == "cache"
 
 
 def test_a_cache_that_cannot_be_written_is_reported(cache: Path, tmp_path: Path, path_folder: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_cache_that_cannot_be_written_is_reported(cache: Path, tmp_path: Path,
 
 
 def _install_from_go(answers: multiprocessing.SimpleQueue[str]) -> None:
-    tool = dataclasses.replace(KUSTOMIZE, archives={})
+    tool = dataclasses.replace(KUSTOMIZE_TOOL, archives={})
     answers.put(provision.install(tool).version)
 
 
@@ -266,13 +266,14 @@ def wait_for(file: Path) -> None:
 def test_a_kill_in_the_middle_leaves_nothing_installed(go: Path, without_archive: Tool) -> None:
     (go / "wait").touch()
     script = (
-        "import dataclasses; from gangplan.tools import provision; from gangplan.tools.pins import KUSTOMIZE;"
-        "provision.install(dataclasses.replace(KUSTOMIZE, archives={}))"
+        "import dataclasses; from gangplan.tools import provision;"
+        " from gangplan.tools.pins import KUSTOMIZE_TOOL;"
+        " provision.install(dataclasses.replace(KUSTOMIZE_TOOL, archives={}))"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as ours:
         wait_for(go / "calls")
         ours.send_signal(signal.SIGKILL)
-    assert find(without_archive) is None
+    assert find_tool(without_archive) is None
     assert leftovers()
     (go / "wait").unlink()
     assert provision.install(without_archive).version == "5.8.1"

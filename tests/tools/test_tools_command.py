@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from gangplan.commands.tools import app
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.tools.find import cached_path
-from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
+from gangplan.tools.find import build_cached_path
+from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL
 from tests.tools.programs import binary_of, fake
 
 
@@ -25,8 +25,8 @@ def output(*arguments: str) -> str:
 
 
 def test_list_shows_all_tools(path_folder: Path) -> None:
-    kustomize = binary_of(KUSTOMIZE, "5.8.0", path_folder / "kustomize")
-    cached = binary_of(KUBECONFORM, "0.7.0", cached_path(KUBECONFORM))
+    kustomize = binary_of(KUSTOMIZE_TOOL, "5.8.0", path_folder / "kustomize")
+    cached = binary_of(KUBECONFORM_TOOL, "0.7.0", build_cached_path(KUBECONFORM_TOOL))
     assert output("list").splitlines() == [
         f"kustomize    5.8.0  PATH   {kustomize}",
         f"kubeconform  0.7.0  cache  {cached}",
@@ -56,15 +56,15 @@ def test_list_shows_what_is_missing(path_folder: Path) -> None:
 
 
 def test_install_leaves_installed_tools_alone(path_folder: Path) -> None:
-    binary_of(KUSTOMIZE, "5.8.1", path_folder / "kustomize")
-    binary_of(KUBECONFORM, "0.7.0", cached_path(KUBECONFORM))
+    binary_of(KUSTOMIZE_TOOL, "5.8.1", path_folder / "kustomize")
+    binary_of(KUBECONFORM_TOOL, "0.7.0", build_cached_path(KUBECONFORM_TOOL))
     lines = output("install").splitlines()
     assert [line.split(" in ")[0] for line in lines] == ["kustomize 5.8.1 found", "kubeconform 0.7.0 found"]
 
 
 def test_install_goes_on_after_a_failure(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANGPLAN_OFFLINE", "1")
-    cached = binary_of(KUBECONFORM, "0.7.0", cached_path(KUBECONFORM))
+    cached = binary_of(KUBECONFORM_TOOL, "0.7.0", build_cached_path(KUBECONFORM_TOOL))
     result = CliRunner().invoke(app, ["install"])
     assert str(cached) in result.stdout
     assert isinstance(result.exception, ToolError)

@@ -10,9 +10,9 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.tools import versions
-from gangplan.tools.pins import KUBECONFORM, KUSTOMIZE
+from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL
 from gangplan.tools.provision import install
-from gangplan.tools.versions import cache_root, kubectl_kustomize_version, remembered, version_of
+from gangplan.tools.versions import ask_kubectl_kustomize, find_cache_root, remembered, version_of
 from tests.tools.programs import binary_of, fake
 
 
@@ -29,13 +29,13 @@ class Asked:
 
 
 def test_a_binary_is_asked_once(tmp_path: Path) -> None:
-    program, asked = binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize"), Asked("5.8.1")
+    program, asked = binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize"), Asked("5.8.1")
     assert [remembered(program, asked) for _ in range(3)] == ["5.8.1"] * 3
     assert asked.times == 1
 
 
 def test_a_link_counts_as_its_target(tmp_path: Path) -> None:
-    program, asked = binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize"), Asked("5.8.1")
+    program, asked = binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize"), Asked("5.8.1")
     link = tmp_path / "link"
     link.symlink_to(program)
     remembered(program, asked)
@@ -44,11 +44,11 @@ def test_a_link_counts_as_its_target(tmp_path: Path) -> None:
 
 
 def test_a_changed_binary_is_asked_again(tmp_path: Path) -> None:
-    program = binary_of(KUSTOMIZE, "5.8.0", tmp_path / "kustomize")
-    assert version_of(KUSTOMIZE, program) == "5.8.0"
-    binary_of(KUSTOMIZE, "5.8.1", program)
+    program = binary_of(KUSTOMIZE_TOOL, "5.8.0", tmp_path / "kustomize")
+    assert version_of(KUSTOMIZE_TOOL, program) == "5.8.0"
+    binary_of(KUSTOMIZE_TOOL, "5.8.1", program)
     os.utime(program, ns=(1, 1))
-    assert version_of(KUSTOMIZE, program) == "5.8.1"
+    assert version_of(KUSTOMIZE_TOOL, program) == "5.8.1"
 
 
 def test_a_script_is_asked_each_time(tmp_path: Path) -> None:
@@ -65,28 +65,28 @@ def test_a_script_is_asked_each_time(tmp_path: Path) -> None:
 def test_a_damaged_memory_is_discarded(damage: bytes, tmp_path: Path, cache: Path) -> None:
     cache.mkdir()
     (cache / "versions.json").write_bytes(damage)
-    program = binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize")
-    assert version_of(KUSTOMIZE, program) == "5.8.1"
+    program = binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize")
+    assert version_of(KUSTOMIZE_TOOL, program) == "5.8.1"
     assert json.loads((cache / "versions.json").read_bytes())["format"] == 1
 
 
 @pytest.mark.parametrize("entry", [None, [], ["5.8.1"], [1, 2, 3, 4], "5.8.1", {"a": 1}])
 def test_a_damaged_entry_is_asked_again(entry: object, tmp_path: Path, cache: Path) -> None:
-    program = binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize")
+    program = binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize")
     cache.mkdir()
     (cache / "versions.json").write_text(json.dumps({"format": 1, "programs": {str(program): entry}}))
-    assert version_of(KUSTOMIZE, program) == "5.8.1"
+    assert version_of(KUSTOMIZE_TOOL, program) == "5.8.1"
 
 
 def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, cache: Path) -> None:
     cache.write_text("a file where the folder should be")
-    program = binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize")
-    assert version_of(KUSTOMIZE, program) == "5.8.1"
+    program = binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize")
+    assert version_of(KUSTOMIZE_TOOL, program) == "5.8.1"
 
 
 def test_the_memory_stays_small(tmp_path: Path, cache: Path) -> None:
     for number in range(versions._MAX_REMEMBERED + 5):
-        version_of(KUSTOMIZE, binary_of(KUSTOMIZE, "5.8.1", tmp_path / str(number)))
+        version_of(KUSTOMIZE_TOOL, binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / str(number)))
     programs = json.loads((cache / "versions.json").read_bytes())["programs"]
     assert len(programs) == versions._MAX_REMEMBERED
     assert str(tmp_path / "68") in programs
@@ -96,29 +96,29 @@ def test_a_build_from_a_checkout_is_asked(tmp_path: Path) -> None:
     """With `(devel)` in the build information, only the program knows (and a fake of it cannot be run
     here)."""
     program = fake("replay", "kubeconform", tmp_path, stdout="v0.7.0\n")
-    assert version_of(KUBECONFORM, program) == "0.7.0"
+    assert version_of(KUBECONFORM_TOOL, program) == "0.7.0"
     program = fake("replay", "kubeconform", tmp_path, stdout="development\n")
-    assert version_of(KUBECONFORM, program) is None
+    assert version_of(KUBECONFORM_TOOL, program) is None
 
 
 def test_the_version_of_kustomize_in_kubectl_is_read(tmp_path: Path) -> None:
     answer = json.dumps({"clientVersion": {"gitVersion": "v1.32.4"}, "kustomizeVersion": "v5.5.0"})
     program = fake("replay", "kubectl", tmp_path, stdout=answer)
-    assert kubectl_kustomize_version(program) == "5.5.0"
+    assert ask_kubectl_kustomize(program) == "5.5.0"
     for nothing in ("{}", "[]", "no", '{"kustomizeVersion": 5}'):
         (tmp_path / "stdout").write_text(nothing)
-        assert kubectl_kustomize_version(program) is None
+        assert ask_kubectl_kustomize(program) is None
 
 
 def test_variables_decide_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("GANGPLAN_TOOL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
-    assert cache_root() == tmp_path / ".cache" / "gangplan" / "tools"
+    assert find_cache_root() == tmp_path / ".cache" / "gangplan" / "tools"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache_root() == tmp_path / "xdg" / "gangplan" / "tools"
+    assert find_cache_root() == tmp_path / "xdg" / "gangplan" / "tools"
     monkeypatch.setenv("GANGPLAN_TOOL_CACHE", "~/tools")
-    assert cache_root() == tmp_path / "tools"
+    assert find_cache_root() == tmp_path / "tools"
 
 
 def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.delenv("GANGPLAN_TOOL_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", homeless)
-    assert version_of(KUSTOMIZE, binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize")) == "5.8.1"
+    assert version_of(KUSTOMIZE_TOOL, binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize")) == "5.8.1"
     with pytest.raises(ToolError, match="cannot be installed into") as caught:
-        install(KUSTOMIZE)
+        install(KUSTOMIZE_TOOL)
     assert "GANGPLAN_TOOL_CACHE" in (caught.value.help or "")

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from gangplan.emit import is_run_file
 from gangplan.pipeline.request import Request
-from gangplan.provenance.lines import Rendered, runs_of, standing_on
+from gangplan.provenance.lines import RenderedFile, render_cluster_files, render_run_files
 from gangplan.trace import Trace
 from gangplan.workspace import load_workspace
 
@@ -178,18 +178,18 @@ Place = tuple[str, str, int]
 
 def rendered(
     root: FilePath, change: Change | None, clusters: tuple[str, ...], team: str
-) -> list[Rendered] | None:
+) -> list[RenderedFile] | None:
     """Render what can change with a file: the runs of a spec or team, and the objects of the clusters.
 
     Returns None if the workspace has errors.
     """
-    found: list[Rendered] = []
+    found: list[RenderedFile] = []
     request = Request(root, clusters=clusters)
     file = change.file if change else ""
     if file.startswith("specs/") and not file.endswith("/team.yaml"):
-        runs, findings = runs_of(load_workspace(root), Request(root, specs=(str(root / file),)))
+        runs, findings = render_run_files(load_workspace(root), Request(root, specs=(str(root / file),)))
         return None if _has_errors(findings) else runs
-    runs, findings = runs_of(
+    runs, findings = render_run_files(
         load_workspace(root), Request(root, clusters=clusters, teams=(team,) if team else ())
     )
     if _has_errors(findings):
@@ -197,7 +197,7 @@ def rendered(
     found += runs
     if not file.startswith("images/"):
         for cluster in clusters:
-            standing, findings = standing_on(load_workspace(root), request, cluster)
+            standing, findings = render_cluster_files(load_workspace(root), request, cluster)
             if _has_errors(findings):
                 return None
             found += standing
@@ -208,9 +208,9 @@ def _has_errors(findings: Any) -> bool:
     return any(finding.severity.word == "error" for finding in findings)
 
 
-def by_place(files: list[Rendered]) -> dict[Place, tuple[Rendered, int]]:
+def by_place(files: list[RenderedFile]) -> dict[Place, tuple[RenderedFile, int]]:
     """Map objects by file (without the hash of a run), kind and number among objects of the kind."""
-    found: dict[Place, tuple[Rendered, int]] = {}
+    found: dict[Place, tuple[RenderedFile, int]] = {}
     for file in files:
         counts: dict[str, int] = {}
         path = file.path.rpartition("-")[0] if is_run_file(file.path) else file.path

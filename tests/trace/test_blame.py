@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from tests.standing import base
 from tests.workspaces import write
@@ -37,7 +37,7 @@ def found(root: Path, patches: str, *specs: str) -> list[tuple[str, str, str]]:
     write(root, {"specs/cv/second.yaml": base.SPEC, "specs/cv/third.yaml": base.SPEC})
     write(root, {"overlays/lab/kustomization.yaml": HEAD + patches})
     asked = tuple(str(root / spec) for spec in specs)
-    result = preview(Request(root, specs=asked, engine="serial"))
+    result = preview_render(Request(root, specs=asked, engine="serial"))
     return [(str(one.where), one.rule, one.object_ref) for one in result.findings]
 
 

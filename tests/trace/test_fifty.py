@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gangplan.findings import Finding
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.rules.model import Severity
 from tests import plain
@@ -35,7 +35,9 @@ SPECS, TEAMS, CLUSTERS = 50, 4, 6
 
 def found(root: Path) -> list[Finding]:
     """Return the warnings and errors of a workspace, without the second opinion of kubeconform."""
-    return [one for one in preview(Request(root, engine="serial")).findings if one.severity > Severity.NOTE]
+    return [
+        one for one in preview_render(Request(root, engine="serial")).findings if one.severity > Severity.NOTE
+    ]
 
 
 def at(root: Path, finding: Finding) -> str:

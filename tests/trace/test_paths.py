@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gangplan.findings import Location
-from gangplan.trace.cause import Cause, Path, trace_of
-from gangplan.validate.problems import dotted
+from gangplan.findings import FieldPath, Location
+from gangplan.trace.cause import Cause, trace_of
+from gangplan.validate.problems import format_path
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,6 @@ from gangplan.validate.problems import dotted
         (("env", ""), "env['']"),
     ],
 )
-def test_a_path_is_written_as_in_every_finding(path: Path, written: str) -> None:
+def test_a_path_is_written_as_in_every_finding(path: FieldPath, written: str) -> None:
     trace = trace_of([Cause(Location("a.yaml", 1, 1), "it is there", "a.yaml", path)], Location("b.yaml"))
-    assert trace.field == written == dotted(path)
+    assert trace.field == written == format_path(path)

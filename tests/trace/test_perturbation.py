@@ -19,7 +19,7 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
 from gangplan.spec.waiver import Waiver
-from gangplan.trace.files import at
+from gangplan.trace.files import find_value_at
 from tests import plain
 from tests.trace import worlds
 from tests.trace.perturb import (
@@ -124,7 +124,7 @@ def test_a_changed_field_changes_exactly_the_fields_that_name_it(file: str, tmp_
         right += 1
         found, different = unnamed(old, new, change)
         wrong += found
-        is_word = isinstance(at(document, change.path), str) and change.path == ("command",)
+        is_word = isinstance(find_value_at(document, change.path), str) and change.path == ("command",)
         if change.value is not None and not is_word and old.keys() == new.keys():
             still += unchanged(shown.get((change.file, change.path), []), different, change)
     assert not wrong

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.findings import Finding
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.rules.model import Severity
 from tests.workspaces import sample
@@ -183,7 +183,9 @@ def told(tmp_path: Path, case: Case) -> tuple[Path, list[Finding]]:
         text = (root / file).read_text(encoding="utf-8")
         assert old in text, (file, old)
         (root / file).write_text(text.replace(old, new) if old else f"{text}{new}", encoding="utf-8")
-    found = preview(Request(root, specs=(str(root / case.spec),) if case.spec else (), engine="serial"))
+    found = preview_render(
+        Request(root, specs=(str(root / case.spec),) if case.spec else (), engine="serial")
+    )
     return root, [one for one in found.findings if one.rule == case.rule and one.severity > Severity.NOTE]
 
 
@@ -211,5 +213,7 @@ def test_a_finding_about_a_cluster_is_reported_once(tmp_path: Path) -> None:
     (root / TUMOR.replace(".yaml", "-2.yaml")).write_bytes((root / TUMOR).read_bytes())
     text = (root / HALL).read_text(encoding="utf-8").replace("location: on-prem", "location: cloud")
     (root / HALL).write_text(text, encoding="utf-8")
-    found = [one for one in preview(Request(root, engine="serial")).findings if one.rule == "on-premises"]
+    found = [
+        one for one in preview_render(Request(root, engine="serial")).findings if one.rule == "on-premises"
+    ]
     assert [one.object_ref for one in found] == ["TrainingRuntime/radiology/tumor-segmentation-3dunet"]

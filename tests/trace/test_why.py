@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.generators.scripts import launch_scripts, scripts_digest
+from gangplan.generators.scripts import read_launch_scripts, scripts_digest
 from gangplan.pipeline.request import Request
-from gangplan.plan.names import PLACEHOLDER
-from gangplan.provenance.lines import Rendered, runs_of, standing_on
-from gangplan.provenance.lookup import Answer, ask, place_in
-from gangplan.provenance.scripts import scripts_remark
-from gangplan.source.lines import lines_of, paths_at
-from gangplan.trace.files import at
+from gangplan.plan.names import HASH_PLACEHOLDER
+from gangplan.provenance.lines import RenderedFile, render_cluster_files, render_run_files
+from gangplan.provenance.lookup import LineAnswer, explain_line, parse_file_line
+from gangplan.provenance.scripts import describe_launch_scripts
+from gangplan.source.lines import find_paths_at_line, lines_of
+from gangplan.trace.files import find_value_at
 from gangplan.workspace import RENDERED, load_workspace
 from tests import plain
 from tests.trace.worlds import everything
@@ -35,15 +35,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def files(root: Path) -> list[Rendered]:
+def files(root: Path) -> list[RenderedFile]:
     """Return all rendered files of the workspace with their traces."""
-    runs, found = runs_of(load_workspace(root), Request(root))
-    standing, more = standing_on(load_workspace(root), Request(root), "lab")
+    runs, found = render_run_files(load_workspace(root), Request(root))
+    standing, more = render_cluster_files(load_workspace(root), Request(root), "lab")
     assert not any(one.is_error for one in (*found, *more))
     return [*runs, *standing]
 
 
-def test_every_cause_has_its_field_at_its_place(root: Path, files: list[Rendered]) -> None:
+def test_every_cause_has_its_field_at_its_place(root: Path, files: list[RenderedFile]) -> None:
     """The file of a written cause has the field at that line and column."""
     texts: dict[str, list[str]] = {}
     values: dict[str, object] = {}
@@ -58,7 +58,7 @@ def test_every_cause_has_its_field_at_its_place(root: Path, files: list[Rendered
                 if name not in texts:
                     texts[name] = (root / name).read_text(encoding="utf-8").splitlines()
                     values[name] = plain.load("\n".join(texts[name]))
-                text, value = texts[name], at(values[name], cause.field)
+                text, value = texts[name], find_value_at(values[name], cause.field)
                 here = text[cause.where.line - 1][cause.where.column - 1 :].lstrip("'\"")
                 assert value is not None
                 if isinstance(value, str | int) and not isinstance(value, bool):
@@ -67,14 +67,14 @@ def test_every_cause_has_its_field_at_its_place(root: Path, files: list[Rendered
     assert count > 2000
 
 
-def test_traced_files_equal_those_of_render(root: Path, files: list[Rendered]) -> None:
+def test_traced_files_equal_those_of_render(root: Path, files: list[RenderedFile]) -> None:
     assert len(files) == 15
     for file in files:
         assert (root / RENDERED / file.path).read_text(encoding="utf-8") == file.text
 
 
-def _asked(root: Path, file: str, line: int) -> Answer:
-    return ask(Request(root), f"{root}/{file}", line)
+def _asked(root: Path, file: str, line: int) -> LineAnswer:
+    return explain_line(Request(root), f"{root}/{file}", line)
 
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
@@ -107,7 +107,7 @@ def _assert_true(fields: Sequence[Path], document: str, number: int) -> None:
         return
     assert fields, line
     for path in fields:
-        key, value = path[-1], at(plain.load(document), path)
+        key, value = path[-1], find_value_at(plain.load(document), path)
         assert places[path] == number, line
         marks = ("-", "[") if isinstance(key, int) else (key,)
         assert any(mark in line for mark in marks), path
@@ -115,14 +115,14 @@ def _assert_true(fields: Sequence[Path], document: str, number: int) -> None:
             assert str(value) in line or json.dumps(value)[1:-1] in line, path
 
 
-def test_random_lines_have_their_fields(files: list[Rendered]) -> None:
+def test_random_lines_have_their_fields(files: list[RenderedFile]) -> None:
     chance = random.Random(3)
     for file in files:
         for _, number, document in _drawn(chance, file.text, 30):
-            _assert_true(paths_at(document, number), document, number)
+            _assert_true(find_paths_at_line(document, number), document, number)
 
 
-def test_answers_for_random_lines_match_the_lines(root: Path, files: list[Rendered]) -> None:
+def test_answers_for_random_lines_match_the_lines(root: Path, files: list[RenderedFile]) -> None:
     """The reported fields are on the line, and their values are those of the line's object."""
     chance = random.Random(3)
     for file in files:
@@ -132,28 +132,28 @@ def test_answers_for_random_lines_match_the_lines(root: Path, files: list[Render
             _assert_of_document(answer, document)
 
 
-def _assert_of_document(answer: Answer, document: str) -> None:
+def _assert_of_document(answer: LineAnswer, document: str) -> None:
     """Check that the answer is about the object of the document, and has its values."""
     shown = plain.load(document)
     assert [one.path for one in answer.origins] == list(answer.fields)
     for one in answer.origins:
         assert one.body["kind"] == shown["kind"]
-        assert _rough(one.value) == _rough(at(shown, one.path))
+        assert _rough(one.value) == _rough(find_value_at(shown, one.path))
 
 
 def _rough(value: object) -> str:
     """Return a value without the hash of a run's name, for which objects have a placeholder."""
-    return re.sub(rf"-([0-9a-f]{{8}}|{PLACEHOLDER})\b", "-HASH", json.dumps(value))
+    return re.sub(rf"-([0-9a-f]{{8}}|{HASH_PLACEHOLDER})\b", "-HASH", json.dumps(value))
 
 
-def test_a_mark_and_a_border_have_a_remark(root: Path, files: list[Rendered]) -> None:
+def test_a_mark_and_a_border_have_a_remark(root: Path, files: list[RenderedFile]) -> None:
     name = f"{RENDERED}/{files[-1].path}"
     border = files[-1].text.splitlines().index("---") + 1
     assert "mark" in _asked(root, name, 1).remark
     assert "between two objects" in _asked(root, name, border).remark
 
 
-def test_an_object_missing_from_a_stale_file_shifts_no_answer(root: Path, files: list[Rendered]) -> None:
+def test_an_object_missing_from_a_stale_file_shifts_no_answer(root: Path, files: list[RenderedFile]) -> None:
     """Objects are counted within their kind, so that a missing one moves no answer to another object."""
     file = next(one for one in files if one.path.endswith("tenants/cv/tenant.yaml"))
     first, *rest = [document for _, document in _documents(file.text)]
@@ -213,12 +213,12 @@ def test_missing_files_and_lines_are_refused(what: str, says: str, root: Path) -
 
 
 def test_a_line_of_the_launch_scripts_leads_to_its_file_and_its_runs(
-    root: Path, files: list[Rendered]
+    root: Path, files: list[RenderedFile]
 ) -> None:
     file = next(one for one in files if "/launch." in one.path)
     assert [one["metadata"]["name"] for one in file.bodies] == [f"gangplan-launch-{scripts_digest()[:8]}"]
     lines = file.text.splitlines()
-    for script, text in launch_scripts().items():
+    for script, text in read_launch_scripts().items():
         line = lines.index(f"  {script}: |") + 4
         answer = _asked(root, f"{RENDERED}/{file.path}", line)
         assert text.splitlines()[2] == lines[line - 1][4:]
@@ -231,16 +231,16 @@ def test_a_line_of_the_launch_scripts_leads_to_its_file_and_its_runs(
     assert "ConfigMap.namespace" in _fields(root, "specs/cv/team.yaml", "namespace:")
 
 
-def test_scripts_of_an_earlier_gangplan_are_named_as_such(root: Path, files: list[Rendered]) -> None:
+def test_scripts_of_an_earlier_gangplan_are_named_as_such(root: Path, files: list[RenderedFile]) -> None:
     file = next(one for one in files if "/launch." in one.path)
     text = file.text.replace(scripts_digest()[:8], "0a1b2c3d")
     line = text.splitlines().index("  ranks.sh: |") + 2
-    assert scripts_remark(root, f"{RENDERED}/lab/runs/cv/launch.0a1b2c3d.yaml", text, line) == (
+    assert describe_launch_scripts(root, f"{RENDERED}/lab/runs/cv/launch.0a1b2c3d.yaml", text, line) == (
         "line 1 of templates/launch/ranks.sh of an earlier gangplan; no run in rendered/ mounts them"
     )
 
 
-def test_a_waiver_and_its_label_lead_to_each_other(root: Path, files: list[Rendered]) -> None:
+def test_a_waiver_and_its_label_lead_to_each_other(root: Path, files: list[RenderedFile]) -> None:
     """The label of an excused run comes from the waiver, and the waiver knows what it labels."""
     file = next(one for one in files if "/runs/cv/full-" in one.path)
     mark = "gangplan.dev/waived-bucket-residency"
@@ -254,7 +254,7 @@ def test_a_waiver_and_its_label_lead_to_each_other(root: Path, files: list[Rende
     assert {one.origin.path[-1] for one in answer.outcomes} == {mark}
 
 
-def test_the_value_is_the_one_that_the_line_shows(root: Path, files: list[Rendered]) -> None:
+def test_the_value_is_the_one_that_the_line_shows(root: Path, files: list[RenderedFile]) -> None:
     """This includes the hash in the run's name."""
     file = next(one for one in files if "/runs/cv/full-" in one.path)
     for line, text in enumerate(file.text.splitlines(), 1):
@@ -281,5 +281,5 @@ def test_without_a_line_why_explains_the_spec(root: Path) -> None:
     outcome = gangplan("why", "-C", root, str(root / "specs/cv/full.yaml"))
     assert outcome.code == Exit.CLEAN
     assert "workers" in outcome.out
-    assert place_in("specs/cv/full.yaml") is None
-    assert place_in("a.yaml:3:4") == ("a.yaml", 3)
+    assert parse_file_line("specs/cv/full.yaml") is None
+    assert parse_file_line("a.yaml:3:4") == ("a.yaml", 3)

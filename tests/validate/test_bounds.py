@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.apiserver.bounds import limit_range, resource_quota
+from gangplan.validate.apiserver.bounds import check_limit_range, check_resource_quota
 
 GOOD: dict[str, Any] = {
     "type": "Container",
@@ -37,15 +37,15 @@ GOOD: dict[str, Any] = {
 )
 def test_limit_ranges_follow_the_server(change: dict[str, Any], said: str) -> None:
     body = {"spec": {"limits": [{**GOOD, **change}]}}
-    messages = [problem.message for problem in limit_range(body)]
+    messages = [problem.message for problem in check_limit_range(body)]
     assert (said in messages) if said else not messages
 
 
 def test_a_limit_range_has_one_entry_per_type() -> None:
-    assert [problem.path for problem in limit_range({"spec": {"limits": [GOOD, GOOD]}})] == [
+    assert [problem.path for problem in check_limit_range({"spec": {"limits": [GOOD, GOOD]}})] == [
         ("spec", "limits", 1, "type")
     ]
-    assert not list(limit_range({"spec": {"limits": [GOOD, {"type": "Pod", "max": {"cpu": "9"}}]}}))
+    assert not list(check_limit_range({"spec": {"limits": [GOOD, {"type": "Pod", "max": {"cpu": "9"}}]}}))
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_a_limit_range_has_one_entry_per_type() -> None:
     ],
 )
 def test_resource_quotas_follow_the_server(resource: str, amount: str, is_good: bool) -> None:
-    assert (not list(resource_quota({"spec": {"hard": {resource: amount}}}))) is is_good
+    assert (not list(check_resource_quota({"spec": {"hard": {resource: amount}}}))) is is_good

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from gangplan.rules.objects import OBJECT_INVALID
-from gangplan.validate.apiserver.pods import pod as pod_problems
+from gangplan.validate.apiserver.pods import check_pod_spec as pod_problems
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.consistency import problems
-from gangplan.validate.gate import judge
+from gangplan.validate.consistency import check_consistency
+from gangplan.validate.gate import find_object_problems
 from tests import plain
 from tests.validate.cases import CLUSTERS
 
@@ -65,23 +65,23 @@ def clusters(case: dict[str, Any]) -> list[SchemaVersions]:
 
 @pytest.mark.parametrize("at", CLUSTERS, ids=lambda at: f"trainer-{at.trainer}")
 def test_a_valid_run_passes(at: SchemaVersions) -> None:
-    assert judge(objects(), at) == [[], [], []]
+    assert find_object_problems(objects(), at) == [[], [], []]
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "CronJob", "Job", "PrometheusRule"])
 def test_namespaced_objects_must_name_their_namespace(kind: str) -> None:
     body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}
-    (problem,) = problems(body, (), CLUSTERS[0])
+    (problem,) = check_consistency(body, (), CLUSTERS[0])
     assert problem.path == ("metadata", "namespace")
     body["metadata"] = {"name": "a", "namespace": "team-nlp"}
-    assert problems(body, (), CLUSTERS[0]) == []
+    assert check_consistency(body, (), CLUSTERS[0]) == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"].replace(" ", "-"))
 def test_objects_that_do_not_fit_together_are_reported(case: dict[str, Any]) -> None:
     bodies, index, path = changed(case)
     for at in clusters(case):
-        found = judge(bodies, at)[index]
+        found = find_object_problems(bodies, at)[index]
         if "says" not in case:
             assert found == []
             continue
@@ -103,7 +103,7 @@ def test_a_duplicate_name_is_reported_at_the_second_entry() -> None:
     first, *_ = pod["containers"]
     first["ports"] = [{"containerPort": 79 + at, **({"name": "a"} if at % 2 else {})} for at in range(4)]
     pod["initContainers"] = [{"name": "setup", "image": "x"}, {"name": first["name"], "image": "x"}]
-    found = judge(bodies, CLUSTERS[-1])[index]
+    found = find_object_problems(bodies, CLUSTERS[-1])[index]
     assert sorted(one.path for one in found if "is there twice" in one.message) == [
         (*POD, "containers", 0, "ports", 3),
         (*POD, "initContainers", 1),
@@ -118,7 +118,7 @@ def test_volumes_are_counted_as_they_stand() -> None:
 def test_a_schema_error_is_reported_once() -> None:
     bodies = deepcopy(objects())
     bodies[1]["spec"]["mlPolicy"]["numNodes"] = "four"
-    found = judge(bodies, CLUSTERS[-1])
+    found = find_object_problems(bodies, CLUSTERS[-1])
     assert [len(problems) for problems in found] == [0, 1, 0]
     assert found[1][0].rule == "schema"
 
@@ -126,7 +126,7 @@ def test_a_schema_error_is_reported_once() -> None:
 def test_the_size_of_annotations_is_limited_in_bytes() -> None:
     bodies = deepcopy(objects())
     bodies[2]["metadata"]["annotations"] = {"example.com/note": "ü" * 131_073}
-    found = judge(bodies, CLUSTERS[-1])[2]
+    found = find_object_problems(bodies, CLUSTERS[-1])[2]
     assert [one.path for one in found] == [("metadata", "annotations")]
 
 
@@ -145,7 +145,7 @@ def test_the_size_of_annotations_is_limited_in_bytes() -> None:
 def test_pod_security_labels_are_read_as_the_server_reads_them(label: str, value: str, says: str) -> None:
     labels = {f"pod-security.kubernetes.io/{label}": value}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nlp", "labels": labels}}
-    found = judge([body], CLUSTERS[-1])[0]
+    found = find_object_problems([body], CLUSTERS[-1])[0]
     assert [one.message for one in found if says in one.message] == [one.message for one in found]
     assert bool(found) == bool(says)
 
@@ -169,4 +169,4 @@ def test_names_of_jobs_and_cron_jobs_follow_the_server(kind: str, name: str, is_
         "metadata": {"name": name, "namespace": "nlp"},
         "spec": {},
     }
-    assert (problems(body, [], SchemaVersions("1.34")) == []) is is_right
+    assert (check_consistency(body, [], SchemaVersions("1.34")) == []) is is_right

@@ -9,7 +9,7 @@ import pytest
 from gangplan.rules.lifecycle import OWNER_REFERENCE, STATUS_IGNORED
 from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.gate import judge, judge_built
+from gangplan.validate.gate import find_object_problems, judge_built
 
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 
@@ -22,7 +22,7 @@ def quota(**more: Any) -> dict[str, Any]:
 def test_an_owner_reference_is_accepted_but_reported() -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "made-up"}
     body = quota(metadata={"name": "q", "namespace": "nlp", "ownerReferences": [owner]})
-    assert judge([body], VERSIONS) == [[]]
+    assert find_object_problems([body], VERSIONS) == [[]]
     ((found,),) = judge_built([body], VERSIONS)
     assert (found.rule, found.severity) == (OWNER_REFERENCE, Severity.ERROR)
     assert found.path == ("metadata", "ownerReferences")
@@ -32,7 +32,7 @@ def test_an_owner_reference_is_accepted_but_reported() -> None:
 
 def test_a_status_is_reported_as_a_note() -> None:
     body = quota(status={"used": {"pods": "3"}})
-    assert judge([body], VERSIONS) == [[]]
+    assert find_object_problems([body], VERSIONS) == [[]]
     ((found,),) = judge_built([body], VERSIONS)
     assert (found.rule, found.severity, found.path) == (STATUS_IGNORED, Severity.NOTE, ("status",))
     assert judge_built([quota(status={})], VERSIONS) == [[]]
@@ -55,6 +55,6 @@ def test_a_status_is_unknown_for_kinds_without_one(api_version: str, kind: str, 
     }
     if kind == "ResourceFlavor":
         del body["metadata"]["namespace"]  # type: ignore[attr-defined]
-    assert judge([body], VERSIONS) == [[]]
-    ((found,),) = judge([{**body, "status": {}}], VERSIONS)
+    assert find_object_problems([body], VERSIONS) == [[]]
+    ((found,),) = find_object_problems([{**body, "status": {}}], VERSIONS)
     assert found.message == f"unknown field 'status': a {kind} has none"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gangplan.objects import BINDING, POLICY
+from gangplan.objects import BINDING_KIND, POLICY_KIND
 from gangplan.rules.model import Severity
-from gangplan.validate.enforcement import changes_of_policies
+from gangplan.validate.enforcement import compare_policies
 
 Object = dict[str, Any]
 
@@ -19,9 +19,9 @@ def state(**actions: str) -> dict[tuple[str, str, str], Object]:
     for name, action in actions.items():
         full = f"gangplan-{name}"
         found["ConfigMap", "gangplan-policies", full] = {"data": {"most": "3", "list": "x" * 40}}
-        found[POLICY, "", full] = {"spec": {"paramKind": {"kind": "ConfigMap"}, "validations": []}}
+        found[POLICY_KIND, "", full] = {"spec": {"paramKind": {"kind": "ConfigMap"}, "validations": []}}
         ref = {"name": full, "namespace": "gangplan-policies"}
-        found[BINDING, "", full] = {
+        found[BINDING_KIND, "", full] = {
             "spec": {"policyName": full, "validationActions": [action], "paramRef": ref}
         }
     return found
@@ -29,7 +29,7 @@ def state(**actions: str) -> dict[tuple[str, str, str], Object]:
 
 def said(old: Any, new: Any) -> list[tuple[str, str]]:
     """Return severity and message of each finding."""
-    return [(one.severity.word, one.message) for _, one in changes_of_policies(old, new)]
+    return [(one.severity.word, one.message) for _, one in compare_policies(old, new)]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_removing_the_last_policy_with_parameters_needs_a_restart() -> None:
 def test_the_strongest_of_several_bindings_counts() -> None:
     old, new = state(a="Deny"), state(a="Deny")
     for bodies, action in ((old, "Audit"), (new, "Warn")):
-        bodies[BINDING, "", "gangplan-a-hipaa"] = {
+        bodies[BINDING_KIND, "", "gangplan-a-hipaa"] = {
             "spec": {"policyName": "gangplan-a", "validationActions": [action]}
         }
     assert said(old, new) == []
@@ -86,7 +86,7 @@ def test_the_strongest_of_several_bindings_counts() -> None:
 def test_changed_parameters_and_expressions_are_notes() -> None:
     old, new = state(a="Deny"), state(a="Deny")
     new["ConfigMap", "gangplan-policies", "gangplan-a"]["data"] = {"most": "5", "list": "y" * 40}
-    new[POLICY, "", "gangplan-a"]["spec"]["validations"] = [{"expression": "false"}]
+    new[POLICY_KIND, "", "gangplan-a"]["spec"]["validations"] = [{"expression": "false"}]
     assert said(old, new) == [
         ("note", "policy a judges by other expressions from now on"),
         ("note", "parameters of policy a change: list, most from 3 to 5"),

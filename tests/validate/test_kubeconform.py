@@ -9,7 +9,12 @@ import yaml
 
 from gangplan.pipeline.second_opinion import _WORD
 from gangplan.tools.kubeconform import Kubeconform
-from gangplan.validate.apiserver.schema import SchemaVersions, materialise, problems, problems_reference
+from gangplan.validate.apiserver.schema import (
+    SchemaVersions,
+    check_object_schema,
+    problems_reference,
+    write_schemas,
+)
 from tests.validate.cases import CLUSTERS, broken, broken_object, valid
 
 pytestmark = pytest.mark.real_tool("kubeconform")
@@ -31,20 +36,20 @@ def test_kubeconform_agrees_with_the_embedded_engine(
     ]
     manifests = "---\n".join(yaml.safe_dump(body) for body in bodies).encode()
     words = set(_WORD.findall(manifests.decode())) if is_narrowed else None
-    schemas = materialise(at, tmp_path / "schemas", words=words)
+    schemas = write_schemas(at, tmp_path / "schemas", words=words)
     verdicts = real_kubeconform.check(manifests, schemas, expected=len(bodies))
     for body, verdict in zip(bodies, verdicts, strict=True):
-        ours = problems(body, at)
+        ours = check_object_schema(body, at)
         assert (verdict.status == "valid") == (not ours), (body, verdict, ours)
         assert bool(ours) == bool(problems_reference(body, at))
     assert {verdict.status for verdict in verdicts} == {"valid", "invalid"}
 
 
 def test_materialise_rewrites_only_changed_schemas(tmp_path: Path) -> None:
-    folder = materialise(CLUSTERS[-1], tmp_path)
+    folder = write_schemas(CLUSTERS[-1], tmp_path)
     files = {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
     assert {"trainjob-trainer-v1alpha1.json", "pod-v1.json", "localqueue-kueue-v1beta2.json"} <= set(files)
     (tmp_path / "pod-v1.json").write_text("{}", encoding="utf-8")
-    materialise(CLUSTERS[-1], tmp_path)
+    write_schemas(CLUSTERS[-1], tmp_path)
     after = {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
     assert {name for name in files if files[name] != after[name]} == {"pod-v1.json"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.apiserver.labels import any_term, takes
-from gangplan.validate.apiserver.policy.selectors import selects as policy_selects
-from gangplan.validate.kueue.matching import fits_flavor, selects
-from gangplan.validate.scheduler.match import node_matches, pods_match
+from gangplan.validate.apiserver.labels import matches_any_term, matches_labels
+from gangplan.validate.apiserver.policy.selectors import matches_policy_selector as policy_selects
+from gangplan.validate.kueue.matching import fits_flavor, matches_pod_selector
+from gangplan.validate.scheduler.match import matches_node, matches_pods
 
 
 def one(operator: str, *values: str, key: str = "k") -> dict[str, Any]:
@@ -45,7 +45,7 @@ def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
 )
 def test_whole_numbers_are_read_as_in_go(value: str, is_more: bool) -> None:
     asked, labels = one("Gt", "5"), {"k": value}
-    assert node_matches(affinity(asked), labels) is is_more
+    assert matches_node(affinity(asked), labels) is is_more
     assert fits_flavor(affinity(asked), labels, {"k"}) is is_more
 
 
@@ -70,16 +70,23 @@ def test_whole_numbers_are_read_as_in_go(value: str, is_more: bool) -> None:
 )
 def test_each_requirement_has_the_same_answer_everywhere(asked: dict[str, Any], is_taken: bool) -> None:
     selector, labels = {"matchExpressions": [asked]}, {"k": "1"}
-    answers = [judge(selector, labels) for judge in (takes, selects, pods_match, policy_selects)]
-    answers += [node_matches(affinity(asked), labels), fits_flavor(affinity(asked), labels, {"k", "absent"})]
+    answers = [
+        judge(selector, labels)
+        for judge in (matches_labels, matches_pod_selector, matches_pods, policy_selects)
+    ]
+    answers += [matches_node(affinity(asked), labels), fits_flavor(affinity(asked), labels, {"k", "absent"})]
     assert set(answers) == {is_taken}
-    assert not takes({**selector, "matchLabels": {"k": "2"}}, labels)
+    assert not matches_labels({**selector, "matchLabels": {"k": "2"}}, labels)
 
 
 def test_no_selector_differs_from_an_empty_one() -> None:
-    assert (selects(None, {}), pods_match(None, {}), policy_selects(None, None)) == (False, False, True)
-    assert selects({}, {})
-    assert pods_match({}, {})
+    assert (matches_pod_selector(None, {}), matches_pods(None, {}), policy_selects(None, None)) == (
+        False,
+        False,
+        True,
+    )
+    assert matches_pod_selector({}, {})
+    assert matches_pods({}, {})
 
 
 @pytest.mark.parametrize(
@@ -98,4 +105,4 @@ def test_node_selector_terms_match_fields(
     term: dict[str, Any], named: bool, unnamed: bool, aside: bool
 ) -> None:
     """The node has the name, or has no name yet, or `matchFields` is ignored."""
-    assert [any_term([term], {}, name) for name in ("n1", None, "")] == [named, unnamed, aside]
+    assert [matches_any_term([term], {}, name) for name in ("n1", None, "")] == [named, unnamed, aside]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.apiserver.pod_security import CHECKS, violations
+from gangplan.validate.apiserver.pod_security import CHECKS, find_pod_violations
 from gangplan.validate.podsecurity import enforced
 from tests import plain
 from tests.sources import go_module
@@ -18,7 +18,7 @@ REPLACED = {check.replaces.lower(): check.name.lower() for check in CHECKS if ch
 
 
 def refused(pod: dict[str, Any], level: str, minor: int, server: int = 37) -> set[str]:
-    return {name for name, _, _ in violations(pod, level == "restricted", minor, server)}
+    return {name for name, _, _ in find_pod_violations(pod, level == "restricted", minor, server)}
 
 
 @pytest.mark.e2e

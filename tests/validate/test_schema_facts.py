@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.findings import Finding
-from gangplan.objects import walk
-from gangplan.pipeline.render import rendered_aside
+from gangplan.objects import walk_leaves
+from gangplan.pipeline.render import render_into_temporary_folder
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.second_opinion import second_opinion
+from gangplan.pipeline.second_opinion import ask_second_judge
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
 from gangplan.tools.kubeconform import Kubeconform
-from gangplan.validate.apiserver.schema import CompiledSchema, SchemaVersions, schema_for
-from gangplan.validate.apiserver.schema_facts import Facts
+from gangplan.validate.apiserver.schema import CompiledSchema, SchemaVersions, build_kind_schema
+from gangplan.validate.apiserver.schema_facts import SchemaFacts
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import load_workspace
 from tests import workspaces
@@ -49,7 +49,7 @@ def objects() -> dict[tuple[SchemaVersions, str], list[Body]]:
 def validator(versions: SchemaVersions, kind: str) -> Any:
     """Return an independent validator of the schema."""
     body = objects()[versions, kind][0]
-    return jsonschema_rs.Draft202012Validator(schema_for(versions, body["apiVersion"], kind))
+    return jsonschema_rs.Draft202012Validator(build_kind_schema(versions, body["apiVersion"], kind))
 
 
 VALUES: list[Any] = [
@@ -112,7 +112,7 @@ def test_objects_without_new_facts_are_valid(chance: random.Random, data: st.Dat
     bodies, judge = objects()[versions, kind], validator(versions, kind)
     seen = [body for body in chance.sample(bodies, min(3, len(bodies))) if judge.is_valid(body)]
     for _ in range(4):
-        facts = Facts()
+        facts = SchemaFacts()
         facts.are_new(seen, versions)
         changed = mutated(chance.choice(bodies), chance.choice(bodies), chance)
         if changed.get("kind") == kind and changed.get("apiVersion") == bodies[0]["apiVersion"]:
@@ -123,7 +123,7 @@ def test_objects_without_new_facts_are_valid(chance: random.Random, data: st.Dat
 def test_every_keyword_of_the_schemas_is_supported() -> None:
     """No schema of rendered objects has a keyword that would make each of its values count as new."""
     for (versions, kind), bodies in objects().items():
-        facts = Facts()
+        facts = SchemaFacts()
         facts.are_new(bodies, versions)
         answers = [answer for _, answer in facts._known if isinstance(answer, str)]  # type: ignore[misc]
         assert not [answer for answer in answers if answer.startswith("{")], kind
@@ -143,7 +143,7 @@ def renamed(body: Body) -> Body:
 
 def test_a_non_ascii_character_is_new_only_once() -> None:
     (versions, _), bodies = next(item for item in objects().items() if item[0][1] == "TrainJob")
-    facts, (body, other) = Facts(), (copy.deepcopy(bodies[0]), copy.deepcopy(bodies[0]))
+    facts, (body, other) = SchemaFacts(), (copy.deepcopy(bodies[0]), copy.deepcopy(bodies[0]))
     facts.are_new([body], versions)
     body["metadata"]["annotations"]["gangplan.dev/description"] = "Größe"
     other["metadata"]["annotations"]["gangplan.dev/description"] = "größer"
@@ -152,7 +152,7 @@ def test_a_non_ascii_character_is_new_only_once() -> None:
 
 
 def test_a_kind_without_a_schema_is_always_new() -> None:
-    facts, versions = Facts(), SchemaVersions("1.34")
+    facts, versions = SchemaFacts(), SchemaVersions("1.34")
     body = {"apiVersion": "example.com/v1", "kind": "Gateway", "metadata": {"name": "a"}}
     assert facts.are_new([body], versions)
     assert facts.are_new([body], versions)
@@ -168,7 +168,7 @@ def spec(number: int) -> str:
 
 def telling(root: Path) -> tuple[set[str], int]:
     """Return the chosen files of a workspace, and the number of all files."""
-    with rendered_aside(Request(root, engine="serial", with_facts=True)) as (result, _):
+    with render_into_temporary_folder(Request(root, engine="serial", with_facts=True)) as (result, _):
         assert not result.has_errors, result.findings
         return result.telling, len(result.changes)
 
@@ -195,7 +195,7 @@ def _broken(tree: Path) -> Iterator[Path]:
 
 
 def _refused(root: Path, with_facts: bool) -> list[Finding]:
-    with rendered_aside(Request(root, engine="serial", with_facts=with_facts)) as (result, _):
+    with render_into_temporary_folder(Request(root, engine="serial", with_facts=with_facts)) as (result, _):
         return result.findings
 
 
@@ -243,20 +243,20 @@ def test_an_error_in_many_runs_is_reported_for_each(tmp_path: Path, real_kubecon
     """The findings equal those of a validator that sees every file."""
     files = {f"specs/nlp/more-{number}.yaml": spec(number) for number in range(4)}
     root = write(workspaces.stock(tmp_path / "root"), files)
-    with rendered_aside(Request(root, engine="serial", with_facts=True)) as (result, tree):
-        assert second_opinion(result.workspace, tree, None, result.telling) == (real_kubeconform.label, [])
+    with render_into_temporary_folder(Request(root, engine="serial", with_facts=True)) as (result, tree):
+        assert ask_second_judge(result.workspace, tree, None, result.telling) == (real_kubeconform.label, [])
         count = len(list(_broken(tree)))
-        _, found = second_opinion(result.workspace, tree, None, result.telling)
-        assert found == second_opinion(result.workspace, tree)[1]
+        _, found = ask_second_judge(result.workspace, tree, None, result.telling)
+        assert found == ask_second_judge(result.workspace, tree)[1]
     assert len(found) == count == 5
     assert {finding.where.file for finding in found} > set(files)
 
 
 def test_a_wrong_value_is_new_at_every_path() -> None:
     (versions, kind), bodies = next(item for item in objects().items() if item[0][1] == "TrainingRuntime")
-    facts = Facts()
+    facts = SchemaFacts()
     facts.are_new(bodies, versions)
-    for number, (path, value) in enumerate(walk(bodies[0])):
+    for number, (path, value) in enumerate(walk_leaves(bodies[0])):
         changed: Any = copy.deepcopy(bodies[0])
         holder = changed
         for step in path[:-1]:
@@ -270,7 +270,7 @@ def test_a_broken_condition_is_new() -> None:
     """A range of ports begins with a number: each field alone was shown with this value."""
     (versions, _), bodies = next(item for item in objects().items() if item[0][1] == "NetworkPolicy")
     ranged, named, wrong = ({"port": 1, "endPort": 9}, {"port": "dns"}, {"port": "dns", "endPort": 9})
-    facts = Facts()
+    facts = SchemaFacts()
     for port, is_new in ((ranged, True), (named, True), (ranged, False), (wrong, True)):
         body: Body = copy.deepcopy(bodies[0])
         body["spec"]["egress"] = [{"ports": [port]}]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.model.support import minor_key
+from gangplan.model.support import parse_line_key
 from gangplan.validate.apiserver.schema import SCHEMA_FILES
 
 FILES = ["addons.json", "jobset.json", "kubernetes.json", "kueue.json", "mpi.json", "trainer.json"]
@@ -25,9 +25,9 @@ def test_the_files_are_few_and_small() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_no_definition_is_repeated_in_successive_versions(name: str) -> None:
     content = json.loads((SCHEMA_FILES / name).read_bytes())
-    assert content["versions"] == sorted(content["versions"], key=minor_key)
+    assert content["versions"] == sorted(content["versions"], key=parse_line_key)
     for definition, variants in content["definitions"].items():
-        ordered = [variants[minor] for minor in sorted(variants, key=minor_key)]
+        ordered = [variants[minor] for minor in sorted(variants, key=parse_line_key)]
         assert all(one != two for one, two in pairwise(ordered)), definition
         assert "description" not in (ordered[0] or {})
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from gangplan.pipeline.second_opinion import _WORD
-from gangplan.validate.apiserver.schema import SchemaVersions, schema_for
-from gangplan.validate.apiserver.schema_parts import narrowed
+from gangplan.validate.apiserver.schema import SchemaVersions, build_kind_schema
+from gangplan.validate.apiserver.schema_parts import narrow_schema_parts
 from tests.validate.cases import CLUSTERS, broken, broken_object, valid
 
 SCHEMA = {
@@ -44,10 +44,10 @@ def objects(at: SchemaVersions) -> list[dict[str, Any]]:
 def test_a_narrowed_schema_gives_the_same_errors(at: SchemaVersions) -> None:
     count = 0
     for body in objects(at):
-        schema = schema_for(at, body.get("apiVersion", ""), body.get("kind", ""))
+        schema = build_kind_schema(at, body.get("apiVersion", ""), body.get("kind", ""))
         if schema is None:
             continue
-        part = narrowed(schema, set(_WORD.findall(yaml.safe_dump(body))))
+        part = narrow_schema_parts(schema, set(_WORD.findall(yaml.safe_dump(body))))
         assert told(part, body) == told(schema, body)
         assert len(json.dumps(part)) <= len(json.dumps(schema))
         count += 1
@@ -55,12 +55,12 @@ def test_a_narrowed_schema_gives_the_same_errors(at: SchemaVersions) -> None:
 
 
 def test_fields_and_definitions_that_no_word_names_are_removed() -> None:
-    assert narrowed(SCHEMA, {"kind"}) == {
+    assert narrow_schema_parts(SCHEMA, {"kind"}) == {
         "type": "object",
         "additionalProperties": False,
         "required": ["kind"],
         "properties": {"kind": {"enum": [{"properties": {"x": 1}}, "A"]}},
     }
-    deep = narrowed(SCHEMA, {"kind", "properties", "deep"})
+    deep = narrow_schema_parts(SCHEMA, {"kind", "properties", "deep"})
     assert set(deep["$defs"]) == {"used", "further"}
-    assert narrowed(SCHEMA, {"kind", "properties", "deep", "other"}) == SCHEMA
+    assert narrow_schema_parts(SCHEMA, {"kind", "properties", "deep", "other"}) == SCHEMA

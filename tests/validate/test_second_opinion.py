@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.render import rendered_aside
+from gangplan.pipeline.render import render_into_temporary_folder
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.second_opinion import second_opinion
+from gangplan.pipeline.second_opinion import ask_second_judge
 from gangplan.resolve.platform import resolve_platform
 from gangplan.tools.kubeconform import Kubeconform
-from gangplan.validate.apiserver.schema import SchemaVersions, materialise
+from gangplan.validate.apiserver.schema import SchemaVersions, write_schemas
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import load_workspace
 from tests.golden import EXAMPLES, render_example
@@ -42,7 +42,7 @@ def _examples_of_rules(folder: Path) -> Iterator[tuple[Path, Path, str]]:
     for rule, example in RULES.items():
         root = folder / rule
         put(root, example, "after")
-        with rendered_aside(Request(root.resolve(), engine="serial")) as (result, tree):
+        with render_into_temporary_folder(Request(root.resolve(), engine="serial")) as (result, tree):
             assert not result.has_errors, rule
             yield root, tree, rule
 
@@ -59,7 +59,7 @@ def test_kubeconform_accepts_everything_that_passes(
     for number, (versions, texts) in enumerate(found.items()):
         names = dict(zip((f"{index}.yaml" for index in range(len(texts))), texts, strict=True))
         folder = write(tmp_path / f"files-{number}", names)
-        schemas = materialise(versions, tmp_path / f"schemas-{number}")
+        schemas = write_schemas(versions, tmp_path / f"schemas-{number}")
         verdicts = real_kubeconform.check([folder / name for name in names], schemas)
         wrong += [(texts[names[one.file.name]], one) for one in verdicts if one.status != "valid"]
         count += len(verdicts)
@@ -79,7 +79,7 @@ def test_a_finding_of_kubeconform_is_reported_at_the_spec(root: Path, real_kubec
     text = run.read_text()
     assert "  activeDeadlineSeconds: 86400\n" in text
     run.write_text(text.replace("Seconds: 86400\n", "Seconds: soon\n"))
-    label, (finding,) = second_opinion(load_workspace(root), root / "rendered")
+    label, (finding,) = ask_second_judge(load_workspace(root), root / "rendered")
     assert label == real_kubeconform.label
     assert (finding.rule, finding.where.file, finding.path) == (
         "kubeconform",

@@ -8,18 +8,21 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.render import rendered_aside, standing_of
+from gangplan.pipeline.render import list_settled_files, render_into_temporary_folder
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.second_opinion import second_opinion
+from gangplan.pipeline.second_opinion import ask_second_judge
 from gangplan.tools.kubeconform import Kubeconform
 from tests.workspaces import gangplan, render, rendered
 
 
 def staged(root: Path) -> tuple[set[str], set[str]]:
     """Return the files that are staged, and those that are up to date."""
-    with rendered_aside(Request(root.resolve(), engine="serial"), is_whole=False) as (result, tree):
+    with render_into_temporary_folder(Request(root.resolve(), engine="serial"), is_whole=False) as (
+        result,
+        tree,
+    ):
         files = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
-        return files, standing_of(result)
+        return files, list_settled_files(result)
 
 
 def test_only_different_files_are_staged(root: Path) -> None:
@@ -51,7 +54,7 @@ def test_validate_reads_no_up_to_date_file_again(root: Path, monkeypatch: pytest
     files = len(rendered(root))
     opened: list[Path] = []
     for module in ("pipeline.scan", "pipeline.foreign"):
-        monkeypatch.setattr(f"gangplan.{module}.source_of", opened.append)
+        monkeypatch.setattr(f"gangplan.{module}.read_header_source", opened.append)
     assert gangplan("validate", "-C", root, "--no-cache").code == Exit.CLEAN
     assert files
     assert not opened
@@ -65,12 +68,15 @@ def test_kubeconform_checks_up_to_date_files(root: Path, real_kubeconform: Kubec
     standing = {
         path.relative_to(root / "rendered").as_posix() for path in (root / "rendered").rglob("*.yaml")
     }
-    with rendered_aside(Request(root.resolve(), engine="serial"), is_whole=False) as (result, tree):
+    with render_into_temporary_folder(Request(root.resolve(), engine="serial"), is_whole=False) as (
+        result,
+        tree,
+    ):
         shutil.rmtree(tree)  # it is inside a temporary folder
         tree.mkdir()
-        label, (finding,) = second_opinion(result.workspace, tree, None, None, standing)
+        label, (finding,) = ask_second_judge(result.workspace, tree, None, None, standing)
         assert (label, finding.rule) == (real_kubeconform.label, "kubeconform")
-        assert second_opinion(result.workspace, tree, None, {f"lab/runs/nlp/{run.name}"}, standing)[1] == [
+        assert ask_second_judge(result.workspace, tree, None, {f"lab/runs/nlp/{run.name}"}, standing)[1] == [
             finding
         ]
-        assert second_opinion(result.workspace, tree, None, {"lab/platform/queues.yaml"}, standing)[1] == []
+        assert ask_second_judge(result.workspace, tree, None, {"lab/platform/queues.yaml"}, standing)[1] == []

@@ -36,9 +36,9 @@ def test_kubeconform_gets_the_versions_and_crds_of_the_gate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[SchemaVersions] = []
-    monkeypatch.setattr("gangplan.pipeline.second_opinion.pick", lambda *_: Judge())
+    monkeypatch.setattr("gangplan.pipeline.second_opinion.find_kubeconform", lambda *_: Judge())
     monkeypatch.setattr(
-        "gangplan.pipeline.second_opinion.materialise", lambda versions, *_: given.append(versions)
+        "gangplan.pipeline.second_opinion.write_schemas", lambda versions, *_: given.append(versions)
     )
     root = write(workspaces.stock(tmp_path), {"schemas/example.com/gateways.json": json.dumps(CRD)})
     assert gangplan("validate", "-C", root).code == Exit.CLEAN

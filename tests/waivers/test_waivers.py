@@ -11,13 +11,13 @@ import yaml
 
 from gangplan.emit import is_run_file
 from gangplan.errors import Exit
-from gangplan.findings import Finding, Location, Waived, in_order, worst
+from gangplan.findings import Finding, Location, Waived, find_worst_severity, sort_findings
 from gangplan.model.quantity import parse_memory
 from gangplan.resolve.waiver_checks import known_policies
-from gangplan.rulebook import Rulebook, example_of, shipped, topic_of
+from gangplan.rulebook import Rulebook, find_rule_example, load_shipped_rules, topic_of
 from gangplan.rules.model import Severity
 from gangplan.spec.waiver_files import load_waivers
-from gangplan.waivers import Subject, excuse, marks, unmarked
+from gangplan.waivers import Subject, excuse, list_waived_policies, remove_marks
 from tests import plain, workspaces
 from tests.rules.worlds import command, put
 from tests.workspaces import Outcome, gangplan, write
@@ -183,14 +183,18 @@ def test_a_finding_in_a_platform_file_can_be_waived(root: Path) -> None:
 
 def test_only_few_rules_can_be_waived() -> None:
     """A waiver must not hide a run that cannot work: no rule of these topics, nor schema, can be waived."""
-    waivable = {page for page in shipped().values() if page.may_be_waived}
+    waivable = {page for page in load_shipped_rules().values() if page.may_be_waived}
     assert "schema" not in waivable
     assert "never-admitted" not in waivable
     assert not {
-        name for name in waivable if topic_of(shipped()[name]) in ("core", "nodes", "admission", "objects")
+        name
+        for name in waivable
+        if topic_of(load_shipped_rules()[name]) in ("core", "nodes", "admission", "objects")
     }
     assert 10 <= len([name for name in waivable if not name.is_policy]) <= 48
-    assert not shipped()["waiver-granted"].may_be_waived, "or a label by hand would waive the guard of labels"
+    assert not load_shipped_rules()["waiver-granted"].may_be_waived, (
+        "or a label by hand would waive the guard of labels"
+    )
 
 
 @pytest.mark.parametrize(
@@ -382,13 +386,13 @@ def test_policies_are_evaluated_without_the_marks() -> None:
         "metadata": {"labels": {MARK: "true", "a": "b"}},
         "spec": [{"labels": {MARK: "true"}}],
     }
-    assert unmarked(body, ["own-policy"]) == {
+    assert remove_marks(body, ["own-policy"]) == {
         "kind": "TrainJob",
         "metadata": {"labels": {"a": "b"}},
         "spec": [{"labels": {}}],
     }
-    assert unmarked(body, []) is body
-    assert unmarked(body, ["another"]) == body, "a mark that nobody gave stays, and is judged"
+    assert remove_marks(body, []) is body
+    assert remove_marks(body, ["another"]) == body, "a mark that nobody gave stays, and is judged"
     assert body["metadata"] == {"labels": {MARK: "true", "a": "b"}}, "the object itself is not touched"
 
 
@@ -406,7 +410,10 @@ def test_a_policy_finding_is_excused_by_its_name(tmp_path: Path) -> None:
     assert [one.counts for one in excuse([found], waivers, small)] == [False]
     assert [one.counts for one in excuse([found], waivers, large)] == [True]
     assert excuse([found], waivers, Subject("lab", "vision", "a")) == [found]
-    assert (marks(waivers, small), marks(waivers, large)) == (("own-policy",), ())
+    assert (list_waived_policies(waivers, small), list_waived_policies(waivers, large)) == (
+        ("own-policy",),
+        (),
+    )
 
 
 def test_waived_findings_come_last_and_do_not_count_until_they_expire() -> None:
@@ -416,8 +423,12 @@ def test_waived_findings_come_last_and_do_not_count_until_they_expire() -> None:
     over = Finding(
         Rulebook().policy("schema"), where, "no", waiver=Waived(where, "2020-01-31", "r", "a", True)
     )
-    assert in_order([quiet, live, quiet]) == [live, quiet]
-    assert [worst([one]) for one in (live, quiet, over)] == [Severity.ERROR, None, Severity.ERROR]
+    assert sort_findings([quiet, live, quiet]) == [live, quiet]
+    assert [find_worst_severity([one]) for one in (live, quiet, over)] == [
+        Severity.ERROR,
+        None,
+        Severity.ERROR,
+    ]
 
 
 # With the packs
@@ -481,34 +492,36 @@ patches:
 
 def test_every_binding_skips_waived_objects(root: Path) -> None:
     """Bindings of policies that cannot be waived skip none."""
-    from gangplan.policy.choose import chosen
-    from gangplan.policy.objects import cluster_objects
-    from gangplan.resolve.facts import facts
+    from gangplan.policy.choose import choose_policies
+    from gangplan.policy.objects import build_policy_objects
+    from gangplan.resolve.facts import list_cluster_facts
     from gangplan.workspace import load_workspace
 
     packs = ", ".join(load_workspace(root).policies.names)
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + f"policies: {{packs: [{packs}]}}\n"})
     workspace = load_workspace(root)
-    taken, wrong = chosen(workspace.policies, workspace.clusters["lab"], facts(workspace, "lab"))
+    taken, wrong = choose_policies(
+        workspace.policies, workspace.clusters["lab"], list_cluster_facts(workspace, "lab")
+    )
     assert not wrong
-    found = [source.body for source in cluster_objects(taken, "cluster.yaml")]
+    found = [source.body for source in build_policy_objects(taken, "cluster.yaml")]
     bindings = [body for body in found if body["kind"] == "ValidatingAdmissionPolicyBinding"]
     assert len(bindings) > 30
     for body in bindings:
         policy = body["spec"]["policyName"]
         asked = body["spec"]["matchResources"].get("objectSelector", {}).get("matchExpressions", [])
         mark = {"key": f"gangplan.dev/waived-{policy}", "operator": "DoesNotExist"}
-        assert (mark in asked) == shipped()[policy].may_be_waived
+        assert (mark in asked) == load_shipped_rules()[policy].may_be_waived
 
 
-WAIVABLE = [page for page in shipped().values() if page.may_be_waived and example_of(page)]
+WAIVABLE = [page for page in load_shipped_rules().values() if page.may_be_waived and find_rule_example(page)]
 
 
 @pytest.mark.parametrize("rule", WAIVABLE, ids=str)
 def test_a_waiver_reaches_every_rule_that_can_be_waived(rule: Any, tmp_path: Path, builder: str) -> None:
     """Every stage must apply waivers: otherwise a finding could never be excused."""
     root = tmp_path / "workspace"
-    example = example_of(rule)
+    example = find_rule_example(rule)
     assert example
     put(root, example, "before")
     teams = sorted(path.parent.name for path in root.glob("specs/*/team.yaml"))

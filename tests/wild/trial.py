@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gangplan.imports.batch import Batch, judge, read_batch
-from gangplan.imports.draft import Answers, Home
-from gangplan.imports.kinds import KINDS
-from gangplan.imports.report import document
+from gangplan.imports.batch import Batch, judge_batch, read_batch
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
+from gangplan.imports.report import build_import_document
 from gangplan.workspace import load_workspace
 from tests.wild.corpus import Source
 from tests.wild.leaves import lost
@@ -85,9 +85,9 @@ def tried(source: Source, room: str) -> Trial:
 
 
 def _read(trial: Trial, root: Path, given: dict[str, str], image: str, command: str) -> Batch:
-    home = Home(load_workspace(root), "nlp", Answers(image, command, {}, True))
+    home = ImportTarget(load_workspace(root), "nlp", ImportAnswers(image, command, {}, True))
     return read_batch(
-        KINDS[trial.source.kind], [Path(trial.source.file.name), *trial.source.beside], home, given
+        SOURCE_KINDS[trial.source.kind], [Path(trial.source.file.name), *trial.source.beside], home, given
     )
 
 
@@ -96,7 +96,7 @@ def _import(trial: Trial, root: Path) -> None:
     image = command = ""
     for _ in range(_TRIES):
         batch = _read(trial, root, given, image, command)
-        judge(batch, root)
+        judge_batch(batch, root)
         wanted = _answers(batch, given, image, command, trial.source)
         if wanted == (given, image, command):
             break
@@ -110,7 +110,7 @@ def _import(trial: Trial, root: Path) -> None:
         (one.rule, f"{one.where.line}: {one.message}") for one in batch.everything if one.is_error
     ]
     name, text = trial.source.file.name, trial.source.file.read_text(encoding="utf-8")
-    trial.lost = lost(trial.source.kind, name, text, document(batch)["imported"])
+    trial.lost = lost(trial.source.kind, name, text, build_import_document(batch)["imported"])
     if not good:
         return
     flags = [word for flag in trial.flags for word in shlex.split(flag)]

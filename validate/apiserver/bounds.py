@@ -6,8 +6,10 @@ pkg/apis/core/helper/helpers.go of Kubernetes v1.34.
 
 from __future__ import annotations
 
-from gangplan.model.quantity import QuantityError, parse
-from gangplan.validate.apiserver.forms import Body, Found, Path, is_qualified, problem
+from gangplan.findings import FieldPath
+from gangplan.model.quantity import QuantityError, parse_quantity
+from gangplan.objects import Body
+from gangplan.validate.apiserver.forms import FoundProblems, is_qualified, report_invalid
 
 CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 COMPUTE = ("cpu", "memory", "ephemeral-storage")
@@ -27,45 +29,49 @@ COUNTS = QUOTA_RESOURCES - {
 ORDER = ("min", "defaultRequest", "default", "max")
 
 
-def limit_range(body: Body) -> Found:
+def check_limit_range(body: Body) -> FoundProblems:
     """Check a LimitRange: each type once, names of resources that containers have, bounds in order."""
     seen: set[str] = set()
     for index, limit in enumerate(body["spec"].get("limits") or ()):
-        at: Path = ("spec", "limits", index)
+        at: FieldPath = ("spec", "limits", index)
         if limit["type"] in seen:
-            yield problem((*at, "type"), f"there are two entries of type {limit['type']}")
+            yield report_invalid((*at, "type"), f"there are two entries of type {limit['type']}")
         seen.add(limit["type"])
         for field in (*ORDER, "maxLimitRequestRatio"):
             for resource in sorted(limit.get(field) or {}):
                 if limit["type"] in ("Container", "Pod") and not _is_container_resource(resource):
-                    yield problem((*at, field, resource), f"'{resource}' is not a resource of containers")
-        yield from _ordered(at, limit)
+                    yield report_invalid(
+                        (*at, field, resource), f"'{resource}' is not a resource of containers"
+                    )
+        yield from _check_limit_range_order(at, limit)
 
 
-def _ordered(at: Path, limit: Body) -> Found:
+def _check_limit_range_order(at: FieldPath, limit: Body) -> FoundProblems:
     amounts = {field: limit.get(field) or {} for field in ORDER}
     for place, lower in enumerate(ORDER):
         for upper in ORDER[place + 1 :]:
             for resource in sorted(set(amounts[lower]) & set(amounts[upper])):
                 low, high = amounts[lower][resource], amounts[upper][resource]
                 try:
-                    is_wrong = parse(str(low)) > parse(str(high))
+                    is_wrong = parse_quantity(str(low)) > parse_quantity(str(high))
                 except QuantityError:
                     continue
                 if is_wrong:
-                    yield problem(
+                    yield report_invalid(
                         (*at, lower, resource), f"{lower} of {resource} is {low}, above {upper} ({high})"
                     )
 
 
-def resource_quota(body: Body) -> Found:
+def check_resource_quota(body: Body) -> FoundProblems:
     """Check a ResourceQuota: names that a quota can count, and whole numbers for counts of objects."""
     for resource, amount in sorted((body["spec"].get("hard") or {}).items()):
-        at: Path = ("spec", "hard", resource)
+        at: FieldPath = ("spec", "hard", resource)
         if not _is_quota_resource(resource):
-            yield problem(at, f"'{resource}' is not a resource that a quota can count")
-        elif (resource in COUNTS or resource.startswith("count/")) and parse(str(amount)).nano % 10**9:
-            yield problem(at, f"{resource} is {amount}; only whole objects can be counted")
+            yield report_invalid(at, f"'{resource}' is not a resource that a quota can count")
+        elif (resource in COUNTS or resource.startswith("count/")) and parse_quantity(
+            str(amount)
+        ).nano % 10**9:
+            yield report_invalid(at, f"{resource} is {amount}; only whole objects can be counted")
 
 
 def _is_container_resource(name: str) -> bool:

@@ -8,28 +8,28 @@ from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
-from gangplan.model.quantity import Quantity, QuantityError, parse
+from gangplan.findings import FieldPath
+from gangplan.model.quantity import Quantity, QuantityError, parse_quantity
+from gangplan.objects import Body
 from gangplan.rules.objects import OBJECT_INVALID
-from gangplan.validate.problems import Problem, Step
+from gangplan.validate.problems import Problem
 
-Body = dict[str, Any]
-Path = tuple[Step, ...]
-Found = Iterator[Problem]
+FoundProblems = Iterator[Problem]
 
-LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+DNS_1123_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 PORT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 DOMAIN_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
-HEADER = re.compile(r"[-A-Za-z0-9]+")
+HTTP_HEADER_NAME = re.compile(r"[-A-Za-z0-9]+")
 
 
 MOST = Quantity.of(10**40)
 
 
-def problem(path: Path, message: str, help: str = "") -> Problem:
+def report_invalid(path: FieldPath, message: str, help: str = "") -> Problem:
     """Return a problem of the rule object-invalid."""
     return Problem(path, message, help, OBJECT_INVALID)
 
@@ -44,7 +44,7 @@ def is_label_1035(name: str) -> bool:
 
 def is_subdomain(name: str) -> bool:
     """Return whether a name is DNS labels joined by dots, at most 253 characters."""
-    return len(name) <= 253 and SUBDOMAIN.fullmatch(name) is not None
+    return len(name) <= 253 and DNS_SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_qualified(name: str) -> bool:
@@ -64,21 +64,21 @@ def is_domain_path(name: str) -> bool:
     return bool(slash) and is_subdomain(host) and DOMAIN_PATH.fullmatch(path) is not None
 
 
-def amount(value: Any) -> Quantity:
+def parse_accepted_amount(value: Any) -> Quantity:
     """Return a quantity that its schema has accepted."""
-    return _amount(str(value))
+    return _parse_capped_quantity(str(value))
 
 
 @lru_cache(maxsize=4096)
-def _amount(text: str) -> Quantity:
+def _parse_capped_quantity(text: str) -> Quantity:
     try:
-        return parse(text.removeprefix("+"))
+        return parse_quantity(text.removeprefix("+"))
     except QuantityError:  # more than gangplan counts with; Kubernetes uses its maximum
         return MOST
 
 
 @lru_cache(maxsize=4096)
-def range_of(text: str) -> IPv4Network | IPv6Network | None:
+def parse_address_range(text: str) -> IPv4Network | IPv6Network | None:
     """Parse an address range, or return None; like the API server, it accepts host bits and leading zeros."""
     address, _, length = text.partition("/")
     if ":" not in address:
@@ -98,36 +98,36 @@ def is_address(text: str) -> bool:
     return True
 
 
-def relative_path(path: Path, text: str, what: str) -> Found:
+def check_relative_path(path: FieldPath, text: str, what: str) -> FoundProblems:
     """Check that a path below a volume is relative and has no '..'."""
     if text.startswith("/"):
-        yield problem(path, f"{what} '{text}' must be a relative path")
+        yield report_invalid(path, f"{what} '{text}' must be a relative path")
     if ".." in text.split("/"):
-        yield problem(path, f"{what} '{text}' must not contain '..'")
+        yield report_invalid(path, f"{what} '{text}' must not contain '..'")
 
 
-def twice(
-    path: Path, values: Iterable[Any], key: Callable[[Any], Any], what: str, before: Iterable[Any] = ()
-) -> Found:
+def check_duplicates(
+    path: FieldPath, values: Iterable[Any], key: Callable[[Any], Any], what: str, before: Iterable[Any] = ()
+) -> FoundProblems:
     """Report each value whose key occurred earlier or is in `before`; None is no key."""
     seen = set(before)
     for index, value in enumerate(values):
         name = key(value)
         if name is not None and name in seen:
-            yield problem((*path, index), f"{what} '{name}' is there twice")
+            yield report_invalid((*path, index), f"{what} '{name}' is there twice")
         seen.add(name)
 
 
-def selector(path: Path, body: Body | None) -> Found:
+def check_label_selector(path: FieldPath, body: Body | None) -> FoundProblems:
     """Check the expressions of a label selector."""
     for index, entry in enumerate((body or {}).get("matchExpressions") or ()):
         at = (*path, "matchExpressions", index, "values")
         values = entry.get("values") or []
         wants = entry.get("operator") in ("In", "NotIn")
         if wants and not values:
-            yield problem(at, f"operator {entry.get('operator')} needs values")
+            yield report_invalid(at, f"operator {entry.get('operator')} needs values")
         if not wants and values:
-            yield problem(at, f"operator {entry.get('operator')} takes no values")
+            yield report_invalid(at, f"operator {entry.get('operator')} takes no values")
         for number, value in enumerate(values):
             if len(value) > 63 or not LABEL_VALUE.fullmatch(value):
-                yield problem((*at, number), f"'{value}' cannot be the value of a label")
+                yield report_invalid((*at, number), f"'{value}' cannot be the value of a label")

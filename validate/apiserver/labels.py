@@ -10,26 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gangplan.validate.apiserver.forms import Body
+from gangplan.objects import Body
 
-Labels = Mapping[str, str]
+LabelMap = Mapping[str, str]
 # Effects that keep a pod off a node; PreferNoSchedule only lowers the node's score.
-HARD = ("NoSchedule", "NoExecute")
+HARD_EFFECTS = ("NoSchedule", "NoExecute")
 
 
-def has_all(wanted: Labels, labels: Labels) -> bool:
+def has_all_labels(wanted: LabelMap, labels: LabelMap) -> bool:
     """Return whether labels include every wanted label."""
     return all(labels.get(key) == value for key, value in wanted.items())
 
 
-def takes(selector: Mapping[str, Any], labels: Labels) -> bool:
+def matches_labels(selector: Mapping[str, Any], labels: LabelMap) -> bool:
     """Return whether a label selector matches an object with these labels; an empty one always does."""
-    return has_all(selector.get("matchLabels") or {}, labels) and all(
+    return has_all_labels(selector.get("matchLabels") or {}, labels) and all(
         holds(entry, labels) for entry in selector.get("matchExpressions") or ()
     )
 
 
-def holds(entry: Mapping[str, Any], labels: Labels) -> bool:
+def holds(entry: Mapping[str, Any], labels: LabelMap) -> bool:
     """Return whether labels meet one requirement: In, NotIn, Exists, DoesNotExist, and for nodes Gt and Lt.
 
     A missing label meets only NotIn and DoesNotExist. Gt and Lt compare whole numbers; anything else on
@@ -45,13 +45,13 @@ def holds(entry: Mapping[str, Any], labels: Labels) -> bool:
         return there is (operator == "Exists")
     if not there or len(values) != 1:
         return False
-    mine, bound = whole(labels[key]), whole(values[0])
+    mine, bound = parse_go_integer(labels[key]), parse_go_integer(values[0])
     if mine is None or bound is None:
         return False
     return mine > bound if operator == "Gt" else operator == "Lt" and mine < bound
 
 
-def whole(text: str) -> int | None:
+def parse_go_integer(text: str) -> int | None:
     """Parse a whole number as strconv.ParseInt does; return None for anything else."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isascii() or not digits.isdigit():
@@ -61,7 +61,7 @@ def whole(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def required_terms(spec: Body) -> list[Body] | None:
+def find_required_terms(spec: Body) -> list[Body] | None:
     """Return the terms of a pod's required node affinity; None if there is none.
 
     One of the terms must match.
@@ -71,15 +71,15 @@ def required_terms(spec: Body) -> list[Body] | None:
     return None if required is None else list(required.get("nodeSelectorTerms") or ())
 
 
-def any_term(terms: Iterable[Body], labels: Labels, name: str | None) -> bool:
+def matches_any_term(terms: Iterable[Body], labels: LabelMap, name: str | None) -> bool:
     """Return whether one of the terms matches a node with these labels and this name.
 
     A name of None is a node that has no name yet; "" ignores `matchFields`, which only test the name.
     """
-    return any(_term_holds(term, labels, name) for term in terms)
+    return any(_matches_node_selector_term(term, labels, name) for term in terms)
 
 
-def _term_holds(term: Body, labels: Labels, name: str | None) -> bool:
+def _matches_node_selector_term(term: Body, labels: LabelMap, name: str | None) -> bool:
     """Return whether one term matches; a term without expressions and fields matches no node."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:

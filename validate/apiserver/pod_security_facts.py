@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.findings import FieldPath
+from gangplan.objects import Body
 
 # It depends on the version of the module, whichever version of a level a namespace names.
 IMAGE_VOLUMES_SINCE = 33
-BASELINE_CAPABILITIES = frozenset(
+POD_SECURITY_BASELINE_CAPABILITIES = frozenset(
     {
         *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
         *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
     }
 )
-RESTRICTED_CAPABILITIES = frozenset({"NET_BIND_SERVICE"})
+POD_SECURITY_RESTRICTED_CAPABILITIES = frozenset({"NET_BIND_SERVICE"})
 RESTRICTED_VOLUMES = frozenset(
     {
         *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim"),
@@ -48,13 +49,13 @@ SELINUX_TYPES: dict[str, int] = {
     "container_kvm_t": 0,
     "container_engine_t": 31,
 }
-APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
-SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
-SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
-PROFILES = ("RuntimeDefault", "Localhost")
+APPARMOR_PREFIX = "container.apparmor.security.beta.kubernetes.io/"
+SECCOMP_POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"
+SECCOMP_CONTAINER_PREFIX = "container.seccomp.security.alpha.kubernetes.io/"
+SECCOMP_PROFILES = ("RuntimeDefault", "Localhost")
 
 
-class Pod:
+class SecuredPod:
     """A pod or a pod template; nulls count as absent. Paths begin with `spec` or `metadata`."""
 
     __slots__ = ("annotations", "context", "minor", "server", "spec", "volumes")
@@ -77,13 +78,13 @@ class Pod:
         """Whether the pod has users of its own, not the node's; levels consider this since 1.35."""
         return self.minor >= 35 and self.spec.get("hostUsers") is False
 
-    def containers(self) -> Iterator[tuple[Path, Body, Body]]:
+    def containers(self) -> Iterator[tuple[FieldPath, Body, Body]]:
         """Yield path, container and its security context; sidecars are init containers."""
         for name in ("initContainers", "containers", "ephemeralContainers"):
             for index, one in enumerate(self.spec.get(name) or ()):
                 yield ("spec", name, index), one, one.get("securityContext") or {}
 
-    def contexts(self) -> Iterator[tuple[Path, str, Body]]:
+    def contexts(self) -> Iterator[tuple[FieldPath, str, Body]]:
         """Yield path, words and content of each security context, the pod's first."""
         yield ("spec", "securityContext"), "the pod", self.context
         for at, one, context in self.containers():

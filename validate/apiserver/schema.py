@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gangplan.model.backend import MPIJOB, TRAINJOB
-from gangplan.model.support import minor_key
+from gangplan.model.support import parse_line_key
 from gangplan.records import dataclass
 from gangplan.validate.apiserver import schema_messages as words
-from gangplan.validate.apiserver.schema_lists import has_repeats, keyed_lists, repeats
-from gangplan.validate.apiserver.schema_messages import Schema
-from gangplan.validate.apiserver.schema_parts import narrowed
-from gangplan.validate.problems import Problem, in_order
+from gangplan.validate.apiserver.schema_lists import find_keyed_lists, find_repeated_keys, has_repeats
+from gangplan.validate.apiserver.schema_messages import JsonSchema
+from gangplan.validate.apiserver.schema_parts import narrow_schema_parts
+from gangplan.validate.problems import Problem, sort_problems
 
 SCHEMA_FILES = Path(__file__).parent / "schemas"
 # Groups that an add-on serves; every other group belongs to Kubernetes itself.
@@ -48,7 +48,7 @@ class Crds(Protocol):
     def resources(self) -> Mapping[tuple[str, str], tuple[str, bool]]:
         """(group, kind) -> (plural, whether its objects have a namespace)."""
 
-    def schema(self, api_version: str, kind: str) -> Schema | None:
+    def schema(self, api_version: str, kind: str) -> JsonSchema | None:
         """Return the structural schema of a kind, or None for a kind that was not imported."""
 
     def has_status(self, api_version: str, kind: str) -> bool:
@@ -89,7 +89,7 @@ class CompiledSchema:
         self.component, self.minor = component, minor
         self._root: str = load(component)["kinds"][gvk]
         self._validator = jsonschema_rs.Draft202012Validator(schema)
-        self._keyed = keyed_lists(schema, schema["$defs"], {})
+        self._keyed = find_keyed_lists(schema, schema["$defs"], {})
 
     def accepts(self, body: dict[str, Any], is_shown: bool = False) -> bool:
         """Return whether nothing is wrong; the only call for a good object. `is_shown` as in `problems`."""
@@ -97,7 +97,7 @@ class CompiledSchema:
 
     def problems(self, body: dict[str, Any]) -> list[Problem]:
         """Return everything that is wrong, in the order of the path."""
-        found = list(repeats(body, self._keyed, ()))
+        found = list(find_repeated_keys(body, self._keyed, ()))
         errors = list(self._validator.iter_errors(body))
         mistyped = {tuple(error.instance_path) for error in errors if error.schema_path[-1] == "type"}
         for error in errors:
@@ -105,17 +105,21 @@ class CompiledSchema:
             if path in mistyped and error.schema_path[-1] in ("enum", "const"):
                 continue  # one cause, one problem
             if error.schema_path[-1] != "additionalProperties":
-                found += words.explain(self.schema, path, list(error.schema_path), error.instance, error.kind)
+                found += words.describe_violation(
+                    self.schema, path, list(error.schema_path), error.instance, error.kind
+                )
                 continue
             # For a mapping without any fields, the engine names a value and not the mapping.
-            for problem in words.explain(self.schema, path, list(error.schema_path), at(body, path), None):
+            for problem in words.describe_violation(
+                self.schema, path, list(error.schema_path), at(body, path), None
+            ):
                 found.append(self._other_minor(problem, list(error.schema_path)))
-        return in_order(found) or [Problem((), "the object breaks its schema")]
+        return sort_problems(found) or [Problem((), "the object breaks its schema")]
 
     def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
         """Return the problem of an unknown field, with other minors of the component that have it."""
         name = str(schema_path[1]) if schema_path[0] == "$defs" else self._root
-        minors = _minors_with(self.component, name, str(problem.path[-1]))
+        minors = _list_minors_with_field(self.component, name, str(problem.path[-1]))
         if not minors:
             return problem
         help = f"{self.component} {', '.join(minors)} has this field, {self.minor} does not"
@@ -129,7 +133,9 @@ def at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def problems(body: dict[str, Any], versions: SchemaVersions, is_shown: bool = False) -> list[Problem]:
+def check_object_schema(
+    body: dict[str, Any], versions: SchemaVersions, is_shown: bool = False
+) -> list[Problem]:
     """Return all problems of an object with the schema of its kind, for the given versions; never raises.
 
     `is_shown` says that its shape is known to fit the schema (schema_facts.py). An object whose kind or
@@ -138,7 +144,7 @@ def problems(body: dict[str, Any], versions: SchemaVersions, is_shown: bool = Fa
     """
     api_version, kind = body.get("apiVersion"), body.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
-        return words.no_identity(body)
+        return words.describe_missing_identity(body)
     found = engine_for(versions, api_version, kind)
     if isinstance(found, Problem):
         return [found]
@@ -148,13 +154,13 @@ def problems(body: dict[str, Any], versions: SchemaVersions, is_shown: bool = Fa
         return [Problem((), f"the object contains a value that JSON does not have: {error}")]
 
 
-def schema_for(versions: SchemaVersions, api_version: str, kind: str) -> Schema | None:
+def build_kind_schema(versions: SchemaVersions, api_version: str, kind: str) -> JsonSchema | None:
     """Return the self-contained JSON Schema (draft 2020-12) of a kind, or None if the versions lack it."""
     engine = engine_for(versions, api_version, kind)
     return None if isinstance(engine, Problem) else engine.schema
 
 
-def kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
+def list_schema_kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
     """Return every (apiVersion, kind) that has a schema for these versions, sorted."""
     out = []
     for component in ("kubernetes", "jobset", "trainer", "mpi", "kueue", "addons"):
@@ -167,7 +173,7 @@ def kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
     return sorted(out)
 
 
-def materialise(
+def write_schemas(
     versions: SchemaVersions,
     directory: Path,
     only: Collection[str] | None = None,
@@ -180,14 +186,14 @@ def materialise(
     first label of the group if any, version. A file that is already right is not touched.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    for api_version, kind in kinds(versions):
+    for api_version, kind in list_schema_kinds(versions):
         if only is not None and kind not in only:
             continue
         group, _, version = api_version.rpartition("/")
         name = "-".join(part for part in (kind.lower(), group.split(".")[0], version) if part) + ".json"
-        schema = schema_for(versions, api_version, kind)
+        schema = build_kind_schema(versions, api_version, kind)
         if words is not None and schema is not None:
-            schema = narrowed(schema, words)
+            schema = narrow_schema_parts(schema, words)
         text = json.dumps(schema, separators=(",", ":"), sort_keys=True)
         file = directory / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
@@ -207,20 +213,20 @@ def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> Compile
     minor = versions.minor(component)
     content = load(component)
     if minor is None:
-        return words.not_installed(api_version, kind, component)
+        return words.describe_missing_component(api_version, kind, component)
     if minor not in content["versions"]:
-        return words.unknown_version(api_version, kind, component, minor, content["versions"])
+        return words.describe_unknown_version(api_version, kind, component, minor, content["versions"])
     if f"{api_version}/{kind}" not in content["kinds"]:
-        minor_number = minor_key(versions.kubernetes)[1]
+        minor_number = parse_line_key(versions.kubernetes)[1]
         imported = versions.crds.engine(api_version, kind, minor_number) if versions.crds else None
         if imported is not None:
             return imported
-        return words.unknown_kind(api_version, kind, component, minor, content["kinds"])
-    return _engine(component, minor, f"{api_version}/{kind}")
+        return words.describe_unknown_kind(api_version, kind, component, minor, content["kinds"])
+    return _build_compiled_schema(component, minor, f"{api_version}/{kind}")
 
 
 @cache
-def _engine(component: str, minor: str, gvk: str) -> CompiledSchema:
+def _build_compiled_schema(component: str, minor: str, gvk: str) -> CompiledSchema:
     """Return a compiled schema, shared by all clusters of the same minor."""
     return CompiledSchema(component, minor, gvk)
 
@@ -232,49 +238,55 @@ def load(component: str) -> dict[str, Any]:
     return content
 
 
-def assemble(component: str, minor: str, gvk: str) -> Schema:
+def assemble(component: str, minor: str, gvk: str) -> JsonSchema:
     """Return one kind's schema with exactly the definitions that it reaches."""
     content = load(component)
     sources = [(content["definitions"], minor)]
     sources += [(load(name)["definitions"], base) for name, base in content["base"].get(minor, {}).items()]
     root: str = content["kinds"][gvk]
-    reached: dict[str, Schema] = {}
+    reached: dict[str, JsonSchema] = {}
     todo = [root]
     while todo:
         name = todo.pop()
         if name not in reached:
-            variants = [_variant(name, definitions, at) for definitions, at in sources]
+            variants = [_find_definition_at_minor(name, definitions, at) for definitions, at in sources]
             reached[name] = next(schema for schema in variants if schema is not None)
-            todo += _references(reached[name])
+            todo += _list_schema_references(reached[name])
     out = dict(reached.pop(root))
     out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     out["$defs"] = dict(sorted(reached.items()))
     return out
 
 
-def _variant(name: str, definitions: dict[str, Any], minor: str) -> Schema | None:
+def _find_definition_at_minor(name: str, definitions: dict[str, Any], minor: str) -> JsonSchema | None:
     """Return the definition of the newest minor that is not above `minor`, or None."""
-    past = [since for since in definitions.get(name, ()) if minor_key(since) <= minor_key(minor)]
-    found: Schema | None = definitions[name][max(past, key=minor_key)] if past else None
+    past = [since for since in definitions.get(name, ()) if parse_line_key(since) <= parse_line_key(minor)]
+    found: JsonSchema | None = definitions[name][max(past, key=parse_line_key)] if past else None
     return found
 
 
-def _minors_with(component: str, name: str, field: str) -> list[str]:
+def _list_minors_with_field(component: str, name: str, field: str) -> list[str]:
     """Return the minors of a component whose definition `name` has a field."""
     content = load(component)
-    schemas = [(minor, _variant(name, content["definitions"], minor)) for minor in content["versions"]]
+    schemas = [
+        (minor, _find_definition_at_minor(name, content["definitions"], minor))
+        for minor in content["versions"]
+    ]
     return [minor for minor, schema in schemas if schema and field in schema.get("properties", {})]
 
 
-def _references(schema: Any) -> list[str]:
+def _list_schema_references(schema: Any) -> list[str]:
     """Return the names of the definitions that a schema refers to."""
     if isinstance(schema, list):
-        return [name for one in schema for name in _references(one)]
+        return [name for one in schema for name in _list_schema_references(one)]
     if not isinstance(schema, dict):
         return []
     own = [schema["$ref"].removeprefix("#/$defs/")] if isinstance(schema.get("$ref"), str) else []
     return own + [
-        name for one in schema.values() if isinstance(one, dict | list) for name in _references(one)
+        name
+        for one in schema.values()
+        if isinstance(one, dict | list)
+        for name in _list_schema_references(one)
     ]
 
 
@@ -296,4 +308,6 @@ def problems_reference(body: dict[str, Any], versions: SchemaVersions) -> list[P
     extend: Any = validators.extend  # untyped
     validator = extend(Draft202012Validator, {"pattern": pattern})(engine.schema)
     found = [Problem(tuple(error.absolute_path), error.message) for error in validator.iter_errors(body)]
-    return in_order([*found, *repeats(body, keyed_lists(engine.schema, engine.schema["$defs"], {}), ())])
+    return sort_problems(
+        [*found, *find_repeated_keys(body, find_keyed_lists(engine.schema, engine.schema["$defs"], {}), ())]
+    )

@@ -21,16 +21,16 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
-from gangplan.parts import Parts
+from gangplan.parts import SharedParts
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.schema import SchemaVersions, schema_for
-from gangplan.validate.apiserver.schema_messages import Schema
+from gangplan.validate.apiserver.schema import SchemaVersions, build_kind_schema
+from gangplan.validate.apiserver.schema_messages import JsonSchema
 
 # Values, and sets of fields, of one place that are known to be no new facts; facts of one worker. Above these
 # limits, everything counts as new.
 _MOST_REMEMBERED, _MOST_FACTS = 1024, 200_000
 _PLAIN_INT = 2**31
-_OPEN: Schema = {}
+_OPEN: JsonSchema = {}
 _ODD = re.compile(r"[^ -~]")
 _CLASSES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -48,14 +48,14 @@ _SILENT = frozenset(("x-says", "x-kubernetes-list-map-keys", "$schema", "$defs",
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_schema_pattern(pattern: str) -> re.Pattern[str]:
     # `$` matches before a final newline in Python and nowhere else.
     return re.compile(pattern.replace("$", r"\Z"), re.ASCII)
 
 
 # Keywords whose answer is whether they hold, by the class of values that they test.
 _BOUNDS: Mapping[str, tuple[type, Callable[[Any, Any], bool]]] = {
-    "pattern": (str, lambda value, wanted: _compiled(wanted).search(value) is not None),
+    "pattern": (str, lambda value, wanted: _compile_schema_pattern(wanted).search(value) is not None),
     "minLength": (str, lambda value, wanted: len(value) >= wanted),
     "maxLength": (str, lambda value, wanted: len(value) <= wanted),
     "minimum": (int, lambda value, wanted: value >= wanted),
@@ -76,13 +76,13 @@ _KNOWN = _SILENT | _VALUES | _WHOLE | _INNER | _BOUNDS.keys()
 
 
 @dataclass(slots=True)
-class Facts:
+class SchemaFacts:
     """The facts that one worker has seen so far, by the versions of the schemas.
 
     A part that was seen at a place has no new facts there, and is not walked again.
     """
 
-    parts: Parts = field(default_factory=Parts)
+    parts: SharedParts = field(default_factory=SharedParts)
     _known: set[Hashable] = field(default_factory=set)
     _kinds: dict[tuple[SchemaVersions, str, str], _Asked | None] = field(default_factory=dict)
 
@@ -106,7 +106,7 @@ class Facts:
     def _asked_of(self, versions: SchemaVersions, api_version: str, kind: str) -> _Asked | None:
         key = versions, api_version, kind
         if key not in self._kinds:
-            schema = schema_for(versions, api_version, kind)
+            schema = build_kind_schema(versions, api_version, kind)
             self._kinds[key] = None if schema is None else _Asked(schema, schema.get("$defs") or {}, {})
         return self._kinds[key]
 
@@ -133,7 +133,7 @@ class Facts:
         if kind is str:
             self._known.update(("character", odd) for odd in _ODD.findall(value))
             if is_right and asked.texts is None and not any(part.asks_more_of_texts for part in asked.made):
-                asked.texts = _texts([part.schema for part in asked.made])
+                asked.texts = _collect_text_constraints([part.schema for part in asked.made])
         is_told = id(value) in self.parts.ids if kind is dict or kind is list else is_right
         if is_told and kind in _TOLD:
             asked.remember(value if kind is str else (value,) if kind is int else id(value))
@@ -166,9 +166,11 @@ class Facts:
                 self._note(item, asked)
 
 
-def _texts(schemas: Sequence[Schema]) -> tuple[list[Callable[[str], Any]], int, float]:
+def _collect_text_constraints(schemas: Sequence[JsonSchema]) -> tuple[list[Callable[[str], Any]], int, float]:
     """Return the patterns of texts, and their minimum and maximum length."""
-    patterns: list[Any] = [_compiled(one["pattern"]).search for one in schemas if "pattern" in one]
+    patterns: list[Any] = [
+        _compile_schema_pattern(one["pattern"]).search for one in schemas if "pattern" in one
+    ]
     shortest = max(one.get("minLength", 0) for one in schemas)
     return patterns, shortest, min(one.get("maxLength", math.inf) for one in schemas)
 
@@ -184,7 +186,7 @@ class _Asked:
 
     __slots__ = ("_definitions", "_met", "_schema", "made", "shown", "texts")
 
-    def __init__(self, schema: Schema, definitions: Schema, met: dict[int, _Asked]) -> None:
+    def __init__(self, schema: JsonSchema, definitions: JsonSchema, met: dict[int, _Asked]) -> None:
         self._schema, self._definitions, self._met = schema, definitions, met
         self.made: tuple[_Part, ...] = ()
         self.shown: set[str | tuple[int] | int] = set()
@@ -219,7 +221,7 @@ class _Asked:
         self.made = (*also, *([_Part(own, self)] if asks or not also else []))
         return self.made
 
-    def inner(self, schema: Schema) -> _Asked:
+    def inner(self, schema: JsonSchema) -> _Asked:
         """Return the tests of a place below; the same object for the same schema."""
         return self._met.get(id(schema)) or _Asked(schema, self._definitions, self._met)
 
@@ -227,21 +229,23 @@ class _Asked:
         """Return a validator for keywords about the whole place, or None if its fields' names decide."""
         asked = {name: self._schema[name] for name in _WHOLE & self._schema.keys()}
         is_closed = self._schema.get("additionalProperties") is False
-        if not asked or (is_closed and not _asks_values(asked)):
+        if not asked or (is_closed and not _tests_field_values(asked)):
             return None
         import jsonschema_rs
 
         return jsonschema_rs.Draft202012Validator({**asked, "$defs": self._definitions})
 
 
-def _asks_values(schema: Any) -> bool:
+def _tests_field_values(schema: Any) -> bool:
     """Return whether a condition tests more than the presence of fields."""
     if isinstance(schema, list):
-        return any(map(_asks_values, schema))
+        return any(map(_tests_field_values, schema))
     if not isinstance(schema, dict):
         return True
     asked = schema.keys() - _SILENT - {"required", "minProperties", "maxProperties"}
-    return bool(asked - (_WHOLE - {"uniqueItems"})) or any(_asks_values(schema[name]) for name in asked)
+    return bool(asked - (_WHOLE - {"uniqueItems"})) or any(
+        _tests_field_values(schema[name]) for name in asked
+    )
 
 
 class _Part:
@@ -259,7 +263,7 @@ class _Part:
         "schema",
     )
 
-    def __init__(self, schema: Schema, asked: _Asked) -> None:
+    def __init__(self, schema: JsonSchema, asked: _Asked) -> None:
         inner, wanted, more = asked.inner, schema.get("type"), schema.get("additionalProperties", True)
         names = [wanted] if isinstance(wanted, str) else wanted or _CLASSES
         self._classes = frozenset(one for name in names for one in _CLASSES[name])

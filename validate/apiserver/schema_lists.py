@@ -11,8 +11,8 @@ from typing import Any
 
 from gangplan.records import dataclass
 from gangplan.validate.apiserver import schema_messages as words
-from gangplan.validate.apiserver.schema_messages import Schema
-from gangplan.validate.problems import Problem, Step
+from gangplan.validate.apiserver.schema_messages import JsonSchema
+from gangplan.validate.problems import PathStep, Problem
 
 LIST_KEYS = "x-kubernetes-list-map-keys"
 # A missing key counts as its default: two entries for port 80, one with protocol TCP and one without, are the
@@ -29,8 +29,8 @@ class Keyed:
     fields: dict[str, Keyed] | None = None
 
 
-def keyed_lists(
-    schema: Schema, definitions: dict[str, Schema], seen: dict[str, Keyed | None]
+def find_keyed_lists(
+    schema: JsonSchema, definitions: dict[str, JsonSchema], seen: dict[str, Keyed | None]
 ) -> Keyed | None:
     """Return the keyed lists below a schema, or None if there are none."""
     reference = schema.get("$ref")
@@ -38,15 +38,15 @@ def keyed_lists(
         name = reference.removeprefix("#/$defs/")
         if name not in seen:
             seen[name] = None
-            seen[name] = keyed_lists(definitions[name], definitions, seen)
+            seen[name] = find_keyed_lists(definitions[name], definitions, seen)
         return seen[name]
     if "items" in schema:
-        items = keyed_lists(schema["items"], definitions, seen)
+        items = find_keyed_lists(schema["items"], definitions, seen)
         keys = tuple(schema.get(LIST_KEYS, ()))
         return Keyed(keys, items) if keys or items else None
     fields = {}
     for name, value in schema.get("properties", {}).items():
-        below = keyed_lists(value, definitions, seen)
+        below = find_keyed_lists(value, definitions, seen)
         if below:
             fields[name] = below
     return Keyed(fields=fields) if fields else None
@@ -66,7 +66,7 @@ def has_repeats(value: Any, keyed: Keyed | None) -> bool:
         return False
     if not isinstance(value, list):
         return False
-    if keyed.keys and len(value) > 1 and _repeats_one(value, keyed.keys):
+    if keyed.keys and len(value) > 1 and _has_repeated_list_keys(value, keyed.keys):
         return True
     items = keyed.items
     if items is not None:
@@ -76,32 +76,32 @@ def has_repeats(value: Any, keyed: Keyed | None) -> bool:
     return False
 
 
-def _repeats_one(value: list[Any], keys: tuple[str, ...]) -> bool:
+def _has_repeated_list_keys(value: list[Any], keys: tuple[str, ...]) -> bool:
     """Return whether two entries have the same keys. Malformed entries or keys are left to the schema."""
     try:
         held = [tuple(item.get(name, DEFAULT_KEYS.get(name)) for name in keys) for item in value]
         return len(set(held)) < len(held)
     except (AttributeError, TypeError):  # an entry that is not a mapping, a key that cannot be hashed
-        return any(count > 1 for count in _counts(value, keys).values())
+        return any(count > 1 for count in _count_list_keys(value, keys).values())
 
 
-def repeats(value: Any, keyed: Keyed | None, path: tuple[Step, ...]) -> Iterator[Problem]:
+def find_repeated_keys(value: Any, keyed: Keyed | None, path: tuple[PathStep, ...]) -> Iterator[Problem]:
     """Yield a problem for each key that a keyed list contains more than once."""
     if keyed is None:
         return
     if keyed.fields is not None and isinstance(value, dict):
         for name, below in keyed.fields.items():
             if name in value:
-                yield from repeats(value[name], below, (*path, name))
+                yield from find_repeated_keys(value[name], below, (*path, name))
     elif keyed.fields is None and isinstance(value, list):
-        for key, count in (_counts(value, keyed.keys) if keyed.keys else {}).items():
+        for key, count in (_count_list_keys(value, keyed.keys) if keyed.keys else {}).items():
             if count > 1:
-                yield words.repeated(path, keyed.keys, key, count)
+                yield words.describe_repeated_key(path, keyed.keys, key, count)
         for index, item in enumerate(value):
-            yield from repeats(item, keyed.items, (*path, index))
+            yield from find_repeated_keys(item, keyed.items, (*path, index))
 
 
-def _counts(value: list[Any], keys: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+def _count_list_keys(value: list[Any], keys: tuple[str, ...]) -> dict[tuple[str, ...], int]:
     """Count how often each key occurs.
 
     Entries that are not mappings are skipped; keys of different types are different.

@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from gangplan.findings import UNKNOWN_FIELD, Clue
-from gangplan.re2 import PatternError, UnknownScriptError, compiled
+from gangplan.re2 import PatternError, UnknownScriptError, compile_search
 from gangplan.rules.objects import SCHEMA_MISSING
-from gangplan.validate.problems import Problem, Step, dotted, place
+from gangplan.validate.problems import PathStep, Problem, describe_path, format_path
 
-Schema = dict[str, Any]
+JsonSchema = dict[str, Any]
 
 
 TYPE_WORDS = {
@@ -25,7 +25,7 @@ TYPE_WORDS = {
     "null": "nothing",
 }
 COMBINATORS = {"if", "then", "else", "allOf", "anyOf", "oneOf", "not"}
-Words = Callable[[tuple[Step, ...], Any, Schema, Any], "list[Problem]"]
+Words = Callable[[tuple[PathStep, ...], Any, JsonSchema, Any], "list[Problem]"]
 
 
 def value_words(value: Any) -> str:
@@ -35,13 +35,13 @@ def value_words(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f"the text {shortened(value)}"
+        return f"the text {shorten_repr(value)}"
     if isinstance(value, int | float):
         return f"the number {value}"
     return "a mapping" if isinstance(value, dict) else "a list"
 
 
-def shortened(value: Any) -> str:
+def shorten_repr(value: Any) -> str:
     """Return the repr, cut in the middle if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:50]}...{text[-20:]}"
@@ -50,7 +50,9 @@ def shortened(value: Any) -> str:
 # The words of each keyword: (path, keyword's value, its schema, the instance) -> problems.
 
 
-def _type(path: tuple[Step, ...], wanted: Any, schema: Schema, instance: Any) -> list[Problem]:
+def _describe_type_mismatch(
+    path: tuple[PathStep, ...], wanted: Any, schema: JsonSchema, instance: Any
+) -> list[Problem]:
     names = wanted if isinstance(wanted, list) else [wanted]
     says = " or ".join(TYPE_WORDS[name] for name in names)
     if len(names) > 1:
@@ -65,25 +67,29 @@ def _type(path: tuple[Step, ...], wanted: Any, schema: Schema, instance: Any) ->
         help = f"remove the quotes: {instance}"
     elif names == ["array"] and instance is not None:
         help = "put it in a list: start the line with '- '"
-    return [Problem(path, f"{place(path)} is {value_words(instance)}; {says} is expected", help)]
+    return [Problem(path, f"{describe_path(path)} is {value_words(instance)}; {says} is expected", help)]
 
 
-def _unknown(path: tuple[Step, ...], _: Any, schema: Schema, instance: Any) -> list[Problem]:
+def _describe_unknown_fields(
+    path: tuple[PathStep, ...], _: Any, schema: JsonSchema, instance: Any
+) -> list[Problem]:
     known = schema.get("properties", {})
-    where = f" in {dotted(path)}" if path else ""
+    where = f" in {format_path(path)}" if path else ""
     out = []
     for name in instance:
         if name not in known:
             near = nearest(name, known)
             message = f"unknown field {name!r}{where}" + (f"; did you mean {near!r}?" if near else "")
-            help = f"fields here: {listed(known)}" if known else "nothing can be set here"
+            help = f"fields here: {format_options(known)}" if known else "nothing can be set here"
             clue = Clue(kind=UNKNOWN_FIELD)
             out.append(Problem((*path, name), message, "" if near else help, clue=clue))
     return out
 
 
-def _required(path: tuple[Step, ...], names: Any, schema: Schema, instance: Any) -> list[Problem]:
-    where = f" in {dotted(path)}" if path else ""
+def _describe_missing_fields(
+    path: tuple[PathStep, ...], names: Any, schema: JsonSchema, instance: Any
+) -> list[Problem]:
+    where = f" in {format_path(path)}" if path else ""
     return [
         Problem((*path, name), f"required field {name!r} is missing{where}")
         for name in names
@@ -91,76 +97,100 @@ def _required(path: tuple[Step, ...], names: Any, schema: Schema, instance: Any)
     ]
 
 
-def _enum(path: tuple[Step, ...], options: Any, schema: Schema, instance: Any) -> list[Problem]:
+def _describe_enum_mismatch(
+    path: tuple[PathStep, ...], options: Any, schema: JsonSchema, instance: Any
+) -> list[Problem]:
     if instance is None or isinstance(instance, dict | list):
         return [
-            Problem(path, f"{place(path)} is {value_words(instance)}; one of {listed(options)} is expected")
+            Problem(
+                path,
+                f"{describe_path(path)} is {value_words(instance)};"
+                f" one of {format_options(options)} is expected",
+            )
         ]
     near = nearest(instance, options) if isinstance(instance, str) else None
-    message = f"{place(path)}: {instance!r} is not one of: {listed(options)}"
+    message = f"{describe_path(path)}: {instance!r} is not one of: {format_options(options)}"
     return [Problem(path, message, f"did you mean {near!r}?" if near else "")]
 
 
-def _const(path: tuple[Step, ...], value: Any, schema: Schema, instance: Any) -> list[Problem]:
-    return _enum(path, [value], schema, instance)
+def _describe_const_mismatch(
+    path: tuple[PathStep, ...], value: Any, schema: JsonSchema, instance: Any
+) -> list[Problem]:
+    return _describe_enum_mismatch(path, [value], schema, instance)
 
 
-def _pattern(path: tuple[Step, ...], pattern: Any, schema: Schema, instance: Any) -> list[Problem]:
+def _describe_pattern_mismatch(
+    path: tuple[PathStep, ...], pattern: Any, schema: JsonSchema, instance: Any
+) -> list[Problem]:
     says = schema.get("x-says", f"a text that matches {pattern}")
     help = ""
     if says.startswith("a quantity"):
         help = quantity_help(instance)
     elif instance != instance.lower():
         with suppress(PatternError, UnknownScriptError):
-            help = f"write {instance.lower()!r}" if compiled(pattern)(instance.lower()) else ""
-    return [Problem(path, f"{place(path)} is {value_words(instance)}; expected: {says}", help)]
+            help = f"write {instance.lower()!r}" if compile_search(pattern)(instance.lower()) else ""
+    return [Problem(path, f"{describe_path(path)} is {value_words(instance)}; expected: {says}", help)]
 
 
-def _limit(words: Callable[[Any, Any], str]) -> Words:
-    def explain(path: tuple[Step, ...], limit: Any, schema: Schema, instance: Any) -> list[Problem]:
+def _build_limit_describer(words: Callable[[Any, Any], str]) -> Words:
+    def explain(path: tuple[PathStep, ...], limit: Any, schema: JsonSchema, instance: Any) -> list[Problem]:
         # The words of a mapping's schema say which fields go together; those of a text's schema are about its
         # characters.
         if isinstance(instance, dict) and "x-says" in schema:
-            return _combination(path, limit, schema, instance)
-        return [Problem(path, f"{place(path)} {words(instance, limit)}")]
+            return _describe_failed_combination(path, limit, schema, instance)
+        return [Problem(path, f"{describe_path(path)} {words(instance, limit)}")]
 
     return explain
 
 
-def _combination(path: tuple[Step, ...], _: Any, schema: Schema, instance: Any) -> list[Problem]:
+def _describe_failed_combination(
+    path: tuple[PathStep, ...], _: Any, schema: JsonSchema, instance: Any
+) -> list[Problem]:
     says = schema.get("x-says")
-    return [Problem(path, f"{place(path)}: {says}" if says else f"{place(path)} is not allowed")]
+    return [
+        Problem(path, f"{describe_path(path)}: {says}" if says else f"{describe_path(path)} is not allowed")
+    ]
 
 
 KEYWORDS: dict[str, Words] = {
-    "type": _type,
-    "additionalProperties": _unknown,
-    "required": _required,
-    "enum": _enum,
-    "const": _const,
-    "pattern": _pattern,
-    "format": _pattern,
-    "minimum": _limit(lambda value, limit: f"is {value}; the least is {limit}"),
-    "maximum": _limit(lambda value, limit: f"is {value}; the most is {limit}"),
-    "minLength": _limit(
+    "type": _describe_type_mismatch,
+    "additionalProperties": _describe_unknown_fields,
+    "required": _describe_missing_fields,
+    "enum": _describe_enum_mismatch,
+    "const": _describe_const_mismatch,
+    "pattern": _describe_pattern_mismatch,
+    "format": _describe_pattern_mismatch,
+    "minimum": _build_limit_describer(lambda value, limit: f"is {value}; the least is {limit}"),
+    "maximum": _build_limit_describer(lambda value, limit: f"is {value}; the most is {limit}"),
+    "minLength": _build_limit_describer(
         lambda value, limit: "is empty" if not value else f"is shorter than {limit} characters"
     ),
-    "maxLength": _limit(lambda value, limit: f"has {len(value)} characters; at most {limit} are allowed"),
-    "minItems": _limit(lambda value, limit: f"has {len(value)} entries; at least {limit} needed"),
-    "maxItems": _limit(lambda value, limit: f"has {len(value)} entries; at most {limit} are allowed"),
-    "minProperties": _limit(lambda value, limit: f"has {len(value)} fields; at least {limit} needed"),
-    "maxProperties": _limit(lambda value, limit: f"has {len(value)} fields; at most {limit} are allowed"),
-    "uniqueItems": _limit(lambda value, limit: "contains the same entry twice"),
+    "maxLength": _build_limit_describer(
+        lambda value, limit: f"has {len(value)} characters; at most {limit} are allowed"
+    ),
+    "minItems": _build_limit_describer(
+        lambda value, limit: f"has {len(value)} entries; at least {limit} needed"
+    ),
+    "maxItems": _build_limit_describer(
+        lambda value, limit: f"has {len(value)} entries; at most {limit} are allowed"
+    ),
+    "minProperties": _build_limit_describer(
+        lambda value, limit: f"has {len(value)} fields; at least {limit} needed"
+    ),
+    "maxProperties": _build_limit_describer(
+        lambda value, limit: f"has {len(value)} fields; at most {limit} are allowed"
+    ),
+    "uniqueItems": _build_limit_describer(lambda value, limit: "contains the same entry twice"),
 }
 
 
-def explain(
-    root: Schema, path: tuple[Step, ...], schema_path: list[Step], instance: Any, kind: Any
+def describe_violation(
+    root: JsonSchema, path: tuple[PathStep, ...], schema_path: list[PathStep], instance: Any, kind: Any
 ) -> list[Problem]:
     """Return the problems behind one violation of `root`."""
     key = getattr(kind, "error", None)
     if key is not None:  # propertyNames: the violation is about a key of the mapping, not about the mapping
-        return _bad_key(root, path, key)
+        return _describe_invalid_key(root, path, key)
     schema: Any = root
     parents = []
     for step in schema_path[:-1]:
@@ -168,31 +198,33 @@ def explain(
         schema = schema[step]
     for parent, step in zip(parents, schema_path, strict=False):
         if step in COMBINATORS and isinstance(parent, dict) and "x-says" in parent and step != "allOf":
-            return _combination(path, None, parent, instance)
+            return _describe_failed_combination(path, None, parent, instance)
     keyword = str(schema_path[-1])
-    return KEYWORDS.get(keyword, _combination)(path, schema.get(keyword), schema, instance)
+    return KEYWORDS.get(keyword, _describe_failed_combination)(path, schema.get(keyword), schema, instance)
 
 
-def _bad_key(root: Schema, path: tuple[Step, ...], error: Any) -> list[Problem]:
+def _describe_invalid_key(root: JsonSchema, path: tuple[PathStep, ...], error: Any) -> list[Problem]:
     schema: Any = root
     for step in error.schema_path[:-1]:
         schema = schema[step]
     says = schema.get("x-says", "another key")
     key = error.instance
-    return [Problem((*path, key), f"{place(path)} has the key {shortened(key)}; expected: {says}")]
+    return [Problem((*path, key), f"{describe_path(path)} has the key {shorten_repr(key)}; expected: {says}")]
 
 
-def repeated(path: tuple[Step, ...], names: tuple[str, ...], key: tuple[str, ...], count: int) -> Problem:
+def describe_repeated_key(
+    path: tuple[PathStep, ...], names: tuple[str, ...], key: tuple[str, ...], count: int
+) -> Problem:
     """Return the problem of a keyed list with one key several times."""
     said = ", ".join(f"{name} {value}" for name, value in zip(names, key, strict=True))
     times = "twice" if count == 2 else f"{count} times"
-    return Problem(path, f"{place(path)} holds {said} {times}", "keep one")
+    return Problem(path, f"{describe_path(path)} holds {said} {times}", "keep one")
 
 
 # Objects that cannot be checked.
 
 
-def no_identity(body: dict[str, Any]) -> list[Problem]:
+def describe_missing_identity(body: dict[str, Any]) -> list[Problem]:
     """Return the problems of an object without apiVersion or kind."""
     out = []
     for name in ("apiVersion", "kind"):
@@ -204,13 +236,15 @@ def no_identity(body: dict[str, Any]) -> list[Problem]:
     return out
 
 
-def not_installed(api_version: str, kind: str, component: str) -> Problem:
+def describe_missing_component(api_version: str, kind: str, component: str) -> Problem:
     """Return the problem that the cluster states no version of the component that serves the kind."""
     message = f"{kind} ({api_version}) cannot be checked: the cluster states no {component} version"
     return Problem(("apiVersion",), message, f"state the {component} version in cluster.yaml", SCHEMA_MISSING)
 
 
-def unknown_version(api_version: str, kind: str, component: str, minor: str, known: list[str]) -> Problem:
+def describe_unknown_version(
+    api_version: str, kind: str, component: str, minor: str, known: list[str]
+) -> Problem:
     """Return the problem of a minor that has no schema here."""
     message = f"{kind} ({api_version}) cannot be checked: no schema for {component} {minor}"
     return Problem(
@@ -218,7 +252,9 @@ def unknown_version(api_version: str, kind: str, component: str, minor: str, kno
     )
 
 
-def unknown_kind(api_version: str, kind: str, component: str, minor: str, known: Iterable[str]) -> Problem:
+def describe_unknown_kind(
+    api_version: str, kind: str, component: str, minor: str, known: Iterable[str]
+) -> Problem:
     """Return the problem of a kind, or a version of it, that has no schema here."""
     pairs = [gvk.rsplit("/", 1) for gvk in known]
     served = sorted(version for version, name in pairs if name == kind)
@@ -243,7 +279,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[found[0]] if found else None
 
 
-def listed(options: Iterable[Any]) -> str:
+def format_options(options: Iterable[Any]) -> str:
     """List the options in their order, at most a dozen of them."""
     names = ["''" if option == "" else str(option) for option in options]
     return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

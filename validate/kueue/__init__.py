@@ -1,16 +1,16 @@
 """What Kueue will do with a run, computed only from the built objects (docs/admission.md)."""
 
-from gangplan.validate.kueue.model import Outcome, PodSet, Shortage, Usage, Verdict
-from gangplan.validate.kueue.solver import judge, verdict_of
-from gangplan.validate.kueue.words import admission_words
+from gangplan.validate.kueue.model import AdmissionOutcome, AdmissionVerdict, FlavorUsage, PodSet, Shortage
+from gangplan.validate.kueue.solver import judge_admission, verdict_of
+from gangplan.validate.kueue.words import format_admission
 
 __all__ = [
-    "Outcome",
+    "AdmissionOutcome",
+    "AdmissionVerdict",
+    "FlavorUsage",
     "PodSet",
     "Shortage",
-    "Usage",
-    "Verdict",
-    "admission_words",
-    "judge",
+    "format_admission",
+    "judge_admission",
     "verdict_of",
 ]

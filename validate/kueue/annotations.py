@@ -20,8 +20,8 @@ REQUIRED, PREFERRED, UNCONSTRAINED = (
     f"{PREFIX}preferred-topology",
     f"{PREFIX}unconstrained-topology",
 )
-SLICE, SIZE = f"{PREFIX}slice-required-topology", f"{PREFIX}slice-size"
-LAYERS, GROUP = f"{PREFIX}slice-required-topology-constraints", f"{PREFIX}group-name"
+SLICE, SLICE_SIZE = f"{PREFIX}slice-required-topology", f"{PREFIX}slice-size"
+LAYERS, POD_GROUP_NAME = f"{PREFIX}slice-required-topology-constraints", f"{PREFIX}group-name"
 TRUE, FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 MOST_LAYERS = 3
 
@@ -55,7 +55,7 @@ class TopologyRequest:
         return all(level in levels for level in wanted)
 
 
-def topology_request(annotations: Mapping[str, str], kueue: KueueLine) -> TopologyRequest | None:
+def parse_topology_request(annotations: Mapping[str, str], kueue: KueueLine) -> TopologyRequest | None:
     """Parse the request of a valid pod template; return None if it requests nothing."""
     required, preferred = annotations.get(REQUIRED, ""), annotations.get(PREFERRED, "")
     free = None
@@ -64,14 +64,14 @@ def topology_request(annotations: Mapping[str, str], kueue: KueueLine) -> Topolo
     layers: tuple[tuple[str, int], ...] = ()
     if LAYERS in annotations and kueue.has_layers:
         layers = tuple((one["topology"], int(one["size"])) for one in json.loads(annotations[LAYERS]))
-    elif SLICE in annotations and SIZE in annotations:
-        layers = ((annotations[SLICE], int(annotations[SIZE])),)
-    group = annotations.get(GROUP, "") if required or preferred else ""
+    elif SLICE in annotations and SLICE_SIZE in annotations:
+        layers = ((annotations[SLICE], int(annotations[SLICE_SIZE])),)
+    group = annotations.get(POD_GROUP_NAME, "") if required or preferred else ""
     found = TopologyRequest(required, preferred, free, layers, group)
     return found if found.is_explicit else None
 
 
-def problems(pods: PodSet, kueue: KueueLine) -> Iterator[str]:
+def check_topology_annotations(pods: PodSet, kueue: KueueLine) -> Iterator[str]:
     """Yield the webhook's errors about the annotations of a pod set, in its words."""
     notes = pods.annotations
     at = f"job[{pods.name}].annotations"
@@ -82,53 +82,53 @@ def problems(pods: PodSet, kueue: KueueLine) -> Iterator[str]:
         if key in notes and not is_qualified(notes[key]):
             words = "name part must consist of alphanumeric characters, '-', '_' or '.'"
             yield f'{at}[{key}]: Invalid value: "{notes[key]}": {words}'
-    yield from _group(at, notes)
+    yield from _check_podset_group_name(at, notes)
     if UNCONSTRAINED in notes and notes[UNCONSTRAINED] not in (*TRUE, *FALSE):
         yield f'{at}[{UNCONSTRAINED}]: Invalid value: "{notes[UNCONSTRAINED]}": must be a boolean value'
-    yield from _size(at, notes, pods.count)
-    if SLICE in notes and SIZE not in notes:
-        yield f"{at}[{SIZE}]: Required value: must be set when '{SLICE}' is specified"
-    if SIZE in notes and SLICE not in notes:
-        yield f"{at}[{SIZE}]: Forbidden: may not be set when '{SLICE}' is not specified"
+    yield from _check_slice_size(at, notes, pods.count)
+    if SLICE in notes and SLICE_SIZE not in notes:
+        yield f"{at}[{SLICE_SIZE}]: Required value: must be set when '{SLICE}' is specified"
+    if SLICE_SIZE in notes and SLICE not in notes:
+        yield f"{at}[{SLICE_SIZE}]: Forbidden: may not be set when '{SLICE}' is not specified"
     if LAYERS in notes:
-        yield from _layers(f"{at}[{LAYERS}]", notes, pods.count, kueue)
+        yield from _check_topology_layers(f"{at}[{LAYERS}]", notes, pods.count, kueue)
 
 
-def _group(at: str, notes: Mapping[str, str]) -> Iterator[str]:
-    if GROUP not in notes:
+def _check_podset_group_name(at: str, notes: Mapping[str, str]) -> Iterator[str]:
+    if POD_GROUP_NAME not in notes:
         return
-    if notes[GROUP].isascii() and notes[GROUP].isdigit():
-        yield f'{at}[{GROUP}]: Invalid value: "{notes[GROUP]}": must not be a number'
-    for key in (SIZE, SLICE):
+    if notes[POD_GROUP_NAME].isascii() and notes[POD_GROUP_NAME].isdigit():
+        yield f'{at}[{POD_GROUP_NAME}]: Invalid value: "{notes[POD_GROUP_NAME]}": must not be a number'
+    for key in (SLICE_SIZE, SLICE):
         if key in notes:
-            yield f"{at}[{GROUP}]: Forbidden: may not be set when '{key}' is specified"
+            yield f"{at}[{POD_GROUP_NAME}]: Forbidden: may not be set when '{key}' is specified"
     if REQUIRED not in notes and PREFERRED not in notes:
         neither = f"neither '{PREFERRED}' nor '{REQUIRED}' is specified"
-        yield f"{at}[{GROUP}]: Forbidden: may not be set when {neither}"
+        yield f"{at}[{POD_GROUP_NAME}]: Forbidden: may not be set when {neither}"
 
 
-def _size(at: str, notes: Mapping[str, str], count: int) -> Iterator[str]:
-    if SIZE not in notes:
+def _check_slice_size(at: str, notes: Mapping[str, str], count: int) -> Iterator[str]:
+    if SLICE_SIZE not in notes:
         return
-    text = notes[SIZE]
+    text = notes[SLICE_SIZE]
     try:
         size = int(text)
     except ValueError:
-        yield f'{at}[{SIZE}]: Invalid value: "{text}": must be a numeric value'
+        yield f'{at}[{SLICE_SIZE}]: Invalid value: "{text}": must be a numeric value'
         return
     if size < 1:
-        yield f'{at}[{SIZE}]: Invalid value: "{text}": must be greater than or equal to 1'
+        yield f'{at}[{SLICE_SIZE}]: Invalid value: "{text}": must be greater than or equal to 1'
     if size > count:
-        yield f'{at}[{SIZE}]: Invalid value: "{text}": must not be greater than pod set count {count}'
+        yield f'{at}[{SLICE_SIZE}]: Invalid value: "{text}": must not be greater than pod set count {count}'
 
 
-def _layers(at: str, notes: Mapping[str, str], count: int, kueue: KueueLine) -> Iterator[str]:
+def _check_topology_layers(at: str, notes: Mapping[str, str], count: int, kueue: KueueLine) -> Iterator[str]:
     if not kueue.has_layers:
         gate = "the TASMultiLayerTopology feature gate must be enabled to use this annotation"
         yield f"{at}: Forbidden: {gate}"
         return
-    if SLICE in notes or SIZE in notes:
-        yield f"{at}: Forbidden: may not be set together with '{SLICE}' or '{SIZE}'"
+    if SLICE in notes or SLICE_SIZE in notes:
+        yield f"{at}: Forbidden: may not be set together with '{SLICE}' or '{SLICE_SIZE}'"
     try:
         layers = [(str(one["topology"]), int(one["size"])) for one in json.loads(notes[LAYERS])]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -144,15 +144,15 @@ def _layers(at: str, notes: Mapping[str, str], count: int, kueue: KueueLine) -> 
         yield f"{at}: Invalid value: {layers[0][1]}: must not be greater than pod set count {count}"
 
 
-def group_problems(pods: Sequence[PodSet]) -> Iterator[str]:
+def check_topology_groups(pods: Sequence[PodSet]) -> Iterator[str]:
     """Yield errors about groups that are not two pod sets, one of them with a single pod.
 
     JobSet's webhook refuses such groups; the topology search does not support them.
     """
     groups: dict[str, list[PodSet]] = {}
     for one in pods:
-        if GROUP in one.annotations:
-            groups.setdefault(one.annotations[GROUP], []).append(one)
+        if POD_GROUP_NAME in one.annotations:
+            groups.setdefault(one.annotations[POD_GROUP_NAME], []).append(one)
     for name, members in groups.items():
         if len(members) != 2:
             words = f"can only define groups of exactly 2 pod sets, got: {len(members)} pod set(s)"

@@ -8,41 +8,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
-from gangplan.kueue.flavors import Mode
-from gangplan.kueue.model import Key
-from gangplan.kueue.units import PODS
+from gangplan.kueue.flavors import FlavorMode
+from gangplan.kueue.model import FlavorResource
+from gangplan.kueue.units import KUEUE_PODS
 from gangplan.records import dataclass
 from gangplan.validate.kueue.annotations import TopologyRequest
 from gangplan.validate.kueue.model import (
-    EXCEEDS,
+    EXCEEDS_MAX_QUOTA,
     MISCONFIGURED,
     NO_MATCHING_FLAVOR,
-    TOPOLOGY,
-    WAITING,
-    Amounts,
+    TOPOLOGY_FAILED,
+    WAITING_FOR_QUOTA,
+    CountedAmounts,
     PodSet,
     Shortage,
 )
-from gangplan.validate.kueue.standing import StandingQueue
+from gangplan.validate.kueue.standing import QueueState
 
-SEVERITY = {"": 0, MISCONFIGURED: 0, TOPOLOGY: 1, WAITING: 2, EXCEEDS: 3, NO_MATCHING_FLAVOR: 4}
-FIT, NO_FIT = Mode.FIT, Mode.NO_FIT
+REASON_SEVERITY = {
+    "": 0,
+    MISCONFIGURED: 0,
+    TOPOLOGY_FAILED: 1,
+    WAITING_FOR_QUOTA: 2,
+    EXCEEDS_MAX_QUOTA: 3,
+    NO_MATCHING_FLAVOR: 4,
+}
+FIT_MODE, NO_FIT_MODE = FlavorMode.FIT, FlavorMode.NO_FIT
 
 
 @dataclass(slots=True)
-class Wanted:
+class PodSetRequest:
     """A pod set with the requests of one pod: `each` for quota, `placed` for its node."""
 
     pods: PodSet
-    each: Amounts
+    each: CountedAmounts
     topology: TopologyRequest | None
-    placed: Amounts
+    placed: CountedAmounts
 
-    def total(self, covers_pods: bool) -> Amounts:
+    def total(self, covers_pods: bool) -> CountedAmounts:
         """Return the requests of all pods, including the pods themselves if the queue counts them."""
         out = {name: amount * self.pods.count for name, amount in self.each.items()}
         if covers_pods:
-            out[PODS] = self.pods.count
+            out[KUEUE_PODS] = self.pods.count
         return out
 
 
@@ -50,20 +57,24 @@ class Wanted:
 class PodSetChoice:
     """The result for one pod set: resource -> (flavor, mode), and the reasons why it does not fit."""
 
-    wanted: Wanted
-    flavors: dict[str, tuple[str, Mode]] = field(default_factory=dict)
+    wanted: PodSetRequest
+    flavors: dict[str, tuple[str, FlavorMode]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
-    attempts: dict[str, tuple[Mode, str]] = field(default_factory=dict)  # flavor -> (mode, reason)
+    attempts: dict[str, tuple[FlavorMode, str]] = field(default_factory=dict)  # flavor -> (mode, reason)
     tried: dict[str, int] = field(default_factory=dict)  # resource -> last flavor tried; -1 if all were
     error: str = ""
     places: dict[tuple[str, ...], int] = field(default_factory=dict)  # topology domain -> pods
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> FlavorMode:
         """The worst mode of the flavors."""
         if not self.reasons and not self.error:
-            return FIT
-        return min((mode for _, mode in self.flavors.values()), default=NO_FIT) if not self.error else NO_FIT
+            return FIT_MODE
+        return (
+            min((mode for _, mode in self.flavors.values()), default=NO_FIT_MODE)
+            if not self.error
+            else NO_FIT_MODE
+        )
 
 
 @dataclass(slots=True)
@@ -71,15 +82,15 @@ class WorkloadAssignment:
     """All pod sets so far: their usage of each flavor, and what does not fit even an empty cluster."""
 
     chosen: list[PodSetChoice] = field(default_factory=list)
-    usage: dict[Key, int] = field(default_factory=dict)
+    usage: dict[FlavorResource, int] = field(default_factory=dict)
     shortages: list[Shortage] = field(default_factory=list)
     mismatches: dict[str, str] = field(default_factory=dict)  # flavor -> why the pods cannot use it
     is_cut: bool = False  # pod sets after a failed one were skipped
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> FlavorMode:
         """The worst mode of the pod sets."""
-        return min((one.mode for one in self.chosen), default=NO_FIT)
+        return min((one.mode for one in self.chosen), default=NO_FIT_MODE)
 
     def message(self) -> str:
         """Return the condition's message."""
@@ -93,46 +104,48 @@ class WorkloadAssignment:
         return "; ".join(said)
 
 
-def attempt(found: PodSetChoice, flavor: str, mode: Mode, why: str) -> None:
+def record_attempt(found: PodSetChoice, flavor: str, mode: FlavorMode, why: str) -> None:
     """Record a flavor that was tried, with the worst mode and reason of several tries."""
     known = found.attempts.get(flavor)
-    found.attempts[flavor] = (min(known[0], mode), worse(known[1], why)) if known else (mode, why)
+    found.attempts[flavor] = (
+        (min(known[0], mode), choose_worse_reason(known[1], why)) if known else (mode, why)
+    )
 
 
-def worse(one: str, other: str) -> str:
+def choose_worse_reason(one: str, other: str) -> str:
     """Return the more severe of two reasons."""
-    return one if SEVERITY[one] >= SEVERITY[other] else other
+    return one if REASON_SEVERITY[one] >= REASON_SEVERITY[other] else other
 
 
-def grouped(wanted: Sequence[Wanted]) -> list[list[tuple[int, Wanted]]]:
+def group_pod_sets(wanted: Sequence[PodSetRequest]) -> list[list[tuple[int, PodSetRequest]]]:
     """Group the pod sets by group name, with their indices."""
-    groups: dict[str, list[tuple[int, Wanted]]] = {}
+    groups: dict[str, list[tuple[int, PodSetRequest]]] = {}
     for at, one in enumerate(wanted):
         group = one.topology.group if one.topology else ""
         groups.setdefault(group or f"#{at}", []).append((at, one))
     return list(groups.values())
 
 
-def no_fit_reason(queue: StandingQueue, assignment: WorkloadAssignment) -> str:
+def find_no_fit_reason(queue: QueueState, assignment: WorkloadAssignment) -> str:
     """Return the reason of a workload that fits nowhere (resolveNoFitReason, v0.19.2).
 
     Where Kueue has none, return `Misconfigured` for an error, else `NoMatchingFlavor`.
     """
     overall = ""
     for one in assignment.chosen:
-        if one.mode != NO_FIT:
+        if one.mode != NO_FIT_MODE:
             continue
         if not one.attempts:
-            overall = worse(overall, NO_MATCHING_FLAVOR)
+            overall = choose_worse_reason(overall, NO_MATCHING_FLAVOR)
             continue
         least: dict[int, str] = {}
         for flavor, (mode, why) in one.attempts.items():
-            if mode == NO_FIT:
+            if mode == NO_FIT_MODE:
                 at = next(at for at, group in enumerate(queue.quotas.groups) if flavor in group.flavors)
-                if at not in least or SEVERITY[why] < SEVERITY[least[at]]:
+                if at not in least or REASON_SEVERITY[why] < REASON_SEVERITY[least[at]]:
                     least[at] = why
         for why in least.values():
-            overall = worse(overall, why)
+            overall = choose_worse_reason(overall, why)
     if any(one.error for one in assignment.chosen):
         return overall or MISCONFIGURED
     return overall or NO_MATCHING_FLAVOR

@@ -1,7 +1,7 @@
 """Contention of runs: which run can be preempted and lose its work, and which ones block others.
 
 A run that certainly borrows or has the lowest priority is judged by itself. Checks of all runs of a cluster
-start from `demand_of`, a small summary of each run, and are in `validate/collisions.py`.
+start from `sum_run_demand`, a small summary of each run, and are in `validate/collisions.py`.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from gangplan.kueue.model import NEVER, Key, PreemptionRules
-from gangplan.kueue.units import exact
-from gangplan.model.amounts import say
+from gangplan.kueue.model import NEVER, FlavorResource, PreemptionRules
+from gangplan.kueue.units import convert_from_kueue_count
+from gangplan.model.amounts import format_with_unit
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
 from gangplan.rules.model import NOTE
-from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.apiserver.labels import has_all
+from gangplan.validate.apiserver.labels import has_all_labels
 from gangplan.validate.expand import job_of
-from gangplan.validate.kueue import Verdict, verdict_of
-from gangplan.validate.kueue.matching import untolerated
-from gangplan.validate.kueue.places import place_of
+from gangplan.validate.kueue import AdmissionVerdict, verdict_of
+from gangplan.validate.kueue.matching import find_untolerated_taint
+from gangplan.validate.kueue.places import find_queue_place
 from gangplan.validate.kueue.request import RunRequest, request_of
-from gangplan.validate.kueue.requests import adjusted, requests_of
-from gangplan.validate.kueue.solver import idle_verdict
-from gangplan.validate.kueue.standing import read
-from gangplan.validate.memo import Memo, key_of
+from gangplan.validate.kueue.requests import adjust_pod_spec, requests_of
+from gangplan.validate.kueue.solver import find_idle_verdict
+from gangplan.validate.kueue.standing import read_kueue_world
+from gangplan.validate.memo import Memo, digest_plain_data
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import BuiltRun, NodeGroup, World, templates_of
+from gangplan.validate.world import BuiltRun, NodeGroup, World, find_pod_templates
 
 PRIORITY = "kueue.x-k8s.io/priority-class"
 _Items = tuple[tuple[Any, Fraction], ...]
 DIRECTORY, RESUME = "CHECKPOINT_DIR", "CHECKPOINT_RESUME"
-HELP = "Add checkpoint: {to: CLAIM} and load CHECKPOINT_DIR when the program starts"
+CHECKPOINT_HELP = "Add checkpoint: {to: CLAIM} and load CHECKPOINT_DIR when the program starts"
 
 
 def can_resume(bodies: Sequence[Body]) -> bool:
     """Return whether a restarted run resumes: a container gets CHECKPOINT_DIR and CHECKPOINT_RESUME=true."""
     for body in bodies:
-        for _, template in templates_of(body):
+        for _, template in find_pod_templates(body):
             for container in (template.get("spec") or {}).get("containers") or ():
                 env = {one["name"]: one.get("value") for one in container.get("env") or ()}
                 if env.get(DIRECTORY) and env.get(RESUME) == "true":
@@ -76,60 +76,61 @@ def prove_resumable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]
     if verdict.outcome != "admit" or not verdict.queue:
         return
     mine = priority_of(world, run.once(request_of, world))
-    owner = _owner(world, verdict, mine)
+    owner = _describe_quota_owners(world, verdict, mine)
     if owner:
-        yield found[0], _taken_back(verdict, owner)
+        yield found[0], _report_reclaimable_borrowing(verdict, owner)
         return
     # A team's default is not the run's choice, so it is not reported for each run.
     origin = run.unit.job.origins.get("priority")
-    above = _above(world, verdict.queue, mine) if origin and origin.layer == "spec" else ""
+    above = _list_higher_priorities(world, verdict.queue, mine) if origin and origin.layer == "spec" else ""
     if above:
-        yield found[0], _outranked(above)
+        yield found[0], _report_priority_preemption(above)
 
 
-def _taken_back(verdict: Verdict, owner: str) -> Problem:
+def _report_reclaimable_borrowing(verdict: AdmissionVerdict, owner: str) -> Problem:
     """Return the problem that `owner` may take back what the run borrows."""
     (flavor, resource), amount = max(verdict.borrowed.items(), key=lambda item: (_is_device(item[0]), item))
     return Problem(
         ("spec", "trainer"),
-        f"the run borrows {say(resource, amount)} of flavor {flavor} even when its queue is idle; when"
-        f" {owner} wants its quota back, Kueue stops the run, and without a checkpoint all its work is lost",
-        f"{HELP}, or ask for no more than the team's own quota.",
+        f"the run borrows {format_with_unit(resource, amount)} of flavor {flavor} even when its queue is"
+        f" idle; when {owner} wants its quota back, Kueue stops the run, and without a checkpoint all its"
+        " work is lost",
+        f"{CHECKPOINT_HELP}, or ask for no more than the team's own quota.",
         PREEMPTIBLE_WITHOUT_CHECKPOINT,
         "workers",
     )
 
 
-def _outranked(above: str) -> Problem:
+def _report_priority_preemption(above: str) -> Problem:
     """Return the problem that runs of the same queue with these priorities preempt the run."""
     return Problem(
         ("metadata", "labels", PRIORITY),
         f"runs with priority {above} in the same queue preempt this one, which then starts from scratch:"
         " it has no checkpoint",
-        f"{HELP}, or raise its priority.",
+        f"{CHECKPOINT_HELP}, or raise its priority.",
         PREEMPTIBLE_WITHOUT_CHECKPOINT,
         "priority",
         NOTE,
     )
 
 
-def _preemption(world: World, queue: str) -> PreemptionRules:
-    return read(world).quotas[queue].preemption
+def _read_preemption_rules(world: World, queue: str) -> PreemptionRules:
+    return read_kueue_world(world).quotas[queue].preemption
 
 
-def _values(world: World) -> list[tuple[int, str]]:
+def _list_priority_values(world: World) -> list[tuple[int, str]]:
     """List the priorities of runs, lowest first; for `World.once`."""
     classes = world.of_kind("WorkloadPriorityClass")
     return sorted((int(body["value"]), body["metadata"]["name"]) for body in classes)
 
 
-def _owner(world: World, verdict: Verdict, mine: int) -> str:
+def _describe_quota_owners(world: World, verdict: AdmissionVerdict, mine: int) -> str:
     """Name the queues that own what the run borrows and may take it back; "" without any."""
     if not verdict.borrowed:
         return ""
-    values = world.once(_values)
+    values = world.once(_list_priority_values)
     can_be_outranked = bool(values) and values[-1][0] > mine
-    owners = read(world).owners(verdict.queue, frozenset(verdict.borrowed), can_be_outranked)
+    owners = read_kueue_world(world).owners(verdict.queue, frozenset(verdict.borrowed), can_be_outranked)
     first = [name for name in islice(owners, 4) if name != verdict.queue]
     more = len(owners) - (verdict.queue in owners)
     if more > 2:
@@ -137,17 +138,17 @@ def _owner(world: World, verdict: Verdict, mine: int) -> str:
     return " or ".join(f"queue {name}" for name in first)
 
 
-def _above(world: World, queue: str, mine: int) -> str:
+def _list_higher_priorities(world: World, queue: str, mine: int) -> str:
     """List the higher priority classes if the run has the lowest one and its queue preempts by priority."""
-    if _preemption(world, queue).within == NEVER:
+    if _read_preemption_rules(world, queue).within == NEVER:
         return ""
-    values = world.once(_values)
+    values = world.once(_list_priority_values)
     if not values or mine != values[0][0]:
         return ""
     return ", ".join(name for value, name in values if value > mine)
 
 
-def _is_device(key: Key) -> bool:
+def _is_device(key: FlavorResource) -> bool:
     return key[1] not in ("cpu", "memory")
 
 
@@ -172,30 +173,30 @@ class RunDemand:
     resumes: bool = True
     gives_way: bool = False
     borrows: bool = False
-    usage: Mapping[Key, Fraction] | None = None
-    most: Mapping[Key, Fraction] | None = None
+    usage: Mapping[FlavorResource, Fraction] | None = None
+    most: Mapping[FlavorResource, Fraction] | None = None
 
     def __reduce__(self) -> tuple[Callable[..., RunDemand], tuple[Any, ...]]:
         """Pickle the demand so that a process that receives many demands shares equal amounts."""
         amounts = (None if own is None else tuple(own.items()) for own in (self.each, self.usage, self.most))
         plain = (self.count, self.groups, self.is_gang, self.queue, self.priority)
-        return _met_again, (*amounts, *plain, self.resumes, self.gives_way, self.borrows)
+        return _rebuild_run_demand, (*amounts, *plain, self.resumes, self.gives_way, self.borrows)
 
 
-def _met_again(each: _Items, usage: _Items | None, most: _Items | None, *plain: Any) -> RunDemand:
+def _rebuild_run_demand(each: _Items, usage: _Items | None, most: _Items | None, *plain: Any) -> RunDemand:
     count, *others = plain
-    at_most = (None if own is None else _amounts(own) for own in (usage, most))
-    return RunDemand(count, _amounts(each), *others, *at_most)
+    at_most = (None if own is None else _build_shared_amounts(own) for own in (usage, most))
+    return RunDemand(count, _build_shared_amounts(each), *others, *at_most)
 
 
 @lru_cache(4096)
-def _amounts(items: _Items) -> Mapping[Any, Fraction]:
+def _build_shared_amounts(items: _Items) -> Mapping[Any, Fraction]:
     return dict(items)
 
 
-def demand_of(world: World, bodies: Sequence[Body]) -> RunDemand | None:
+def sum_run_demand(world: World, bodies: Sequence[Body]) -> RunDemand | None:
     """Summarise the demand of a run; return None if it has no pods or can never run."""
-    return demand_for(world, request_of(world, bodies), can_resume(bodies))
+    return summarise_demand(world, request_of(world, bodies), can_resume(bodies))
 
 
 class _Demands:
@@ -206,18 +207,20 @@ class _Demands:
         self.of_places: Memo[RunDemand | None] = Memo()
 
 
-def demand_for(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
+def summarise_demand(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
     """Summarise the demand of a request; equal requests share one object."""
     key = request.key and request.key + bytes([resumes])
-    return world.once(_Demands).of_runs.answer(key, lambda: _in_place(world, request, resumes))
+    return world.once(_Demands).of_runs.answer(
+        key, lambda: _share_demand_across_queues(world, request, resumes)
+    )
 
 
-def _in_place(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
+def _share_demand_across_queues(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
     """Summarise the demand, reusing the answer for an equivalent queue."""
-    place = place_of(world, request)
+    place = find_queue_place(world, request)
     if place is None:
         return summed_up(world, request, resumes)
-    key = key_of(request.pods_key, place.kind, resumes, priority_of(world, request))
+    key = digest_plain_data(request.pods_key, place.kind, resumes, priority_of(world, request))
     demand = world.once(_Demands).of_places.answer(key, lambda: summed_up(world, request, resumes))
     is_other = demand is not None and demand.queue not in ("", place.queue)
     return replace(demand, queue=place.queue) if demand is not None and is_other else demand
@@ -225,13 +228,13 @@ def _in_place(world: World, request: RunRequest, resumes: bool) -> RunDemand | N
 
 def summed_up(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
     """Summarise the demand without the cache."""
-    verdict = idle_verdict(world, request)
+    verdict = find_idle_verdict(world, request)
     if request.job is None or verdict.outcome == "never":
         return None
     pods = {one.name: one for one in request.pod_sets()}
     # What nodes must have; quota may count differently if Kueue's manager is configured so.
     plain = verdict.requests if world.manager.counts_as_written else {}
-    requests = plain or _requests(world, request)
+    requests = plain or _compute_pod_set_requests(world, request)
     if not requests:
         return None
     name, (count, each) = max(requests.items(), key=lambda item: (item[1][0], item[0]))
@@ -239,7 +242,7 @@ def summed_up(world: World, request: RunRequest, resumes: bool) -> RunDemand | N
     is_gang = bool(verdict.queue) or request.is_gang
     if not verdict.queue:
         return RunDemand(count, dict(each), groups, is_gang)
-    usage, idle = verdict.usage, read(world).idle
+    usage, idle = verdict.usage, read_kueue_world(world).idle
     return RunDemand(
         count,
         dict(each),
@@ -248,23 +251,25 @@ def summed_up(world: World, request: RunRequest, resumes: bool) -> RunDemand | N
         verdict.queue,
         priority_of(world, request),
         resumes,
-        _preemption(world, verdict.queue).within != NEVER,
+        _read_preemption_rules(world, verdict.queue).within != NEVER,
         bool(verdict.borrowed),
         usage,
-        {key: exact(key[1], idle.most(verdict.queue, key)) for key in usage},
+        {key: convert_from_kueue_count(key[1], idle.most(verdict.queue, key)) for key in usage},
     )
 
 
-def _requests(world: World, request: RunRequest) -> Mapping[str, tuple[int, Mapping[str, Fraction]]]:
+def _compute_pod_set_requests(
+    world: World, request: RunRequest
+) -> Mapping[str, tuple[int, Mapping[str, Fraction]]]:
     """Return the number of pods and the requests of one pod by pod set, without Kueue's settings."""
-    standing, job = read(world), request.job or {"metadata": {}}
+    standing, job = read_kueue_world(world), request.job or {"metadata": {}}
     ranges = standing.ranges(job["metadata"].get("namespace") or "")
     return {
         one.name: (
             one.count,
             {
-                name: exact(name, amount)
-                for name, amount in requests_of(adjusted(one.spec, ranges, standing.overheads)).items()
+                name: convert_from_kueue_count(name, amount)
+                for name, amount in requests_of(adjust_pod_spec(one.spec, ranges, standing.overheads)).items()
             },
         )
         for one in request.pod_sets()
@@ -273,5 +278,5 @@ def _requests(world: World, request: RunRequest) -> Mapping[str, tuple[int, Mapp
 
 def _may_run(group: NodeGroup, spec: Body) -> bool:
     taints = [{"key": one.key, "value": one.value, "effect": one.effect} for one in group.taints]
-    fits = has_all(spec.get("nodeSelector") or {}, group.labels)
-    return fits and untolerated(taints, spec.get("tolerations") or ()) is None
+    fits = has_all_labels(spec.get("nodeSelector") or {}, group.labels)
+    return fits and find_untolerated_taint(taints, spec.get("tolerations") or ()) is None

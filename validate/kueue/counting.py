@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from gangplan.kueue.units import PODS
+from gangplan.kueue.units import KUEUE_PODS
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.apiserver.labels import any_term, has_all, required_terms
+from gangplan.validate.apiserver.labels import find_required_terms, has_all_labels, matches_any_term
 from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree
-from gangplan.validate.kueue.matching import untolerated
-from gangplan.validate.kueue.model import Amounts
+from gangplan.validate.kueue.matching import find_untolerated_taint
+from gangplan.validate.kueue.model import CountedAmounts
 
 ANY = 2**31 - 1
-Taken = dict[tuple[str, ...], Amounts]  # leaf -> what earlier pod sets use
+TakenAmounts = dict[tuple[str, ...], CountedAmounts]  # leaf -> what earlier pod sets use
 
 
 @dataclass(slots=True)
@@ -28,12 +28,12 @@ class PlacedShape:
 
     spec: Body
     tolerations: tuple[Body, ...]
-    each: Amounts
-    leader: Amounts | None = None
+    each: CountedAmounts
+    leader: CountedAmounts | None = None
 
 
 @dataclass(slots=True)
-class Excluded:
+class ExcludedNodes:
     """The number of nodes, and the reasons why some were excluded."""
 
     nodes: int = 0
@@ -57,59 +57,62 @@ class Slices:
 
 
 def leaf_key(tree: TopologyTree, leaf: TopologyDomain) -> tuple[str, ...]:
-    """Return the key of a leaf in `Taken`: the host name for nodes, since two flavors may share one."""
+    """Return the key of a leaf in `TakenAmounts`: the host name for nodes, since two flavors may share
+    one."""
     return leaf.values[-1:] if tree.is_by_node else leaf.values
 
 
-def with_pod(each: Amounts) -> Amounts:
+def add_pod_request(each: CountedAmounts) -> CountedAmounts:
     """Add the pod itself to its requests."""
-    return {**each, PODS: each.get(PODS, 0) + 1}
+    return {**each, KUEUE_PODS: each.get(KUEUE_PODS, 0) + 1}
 
 
-def fill(tree: TopologyTree, shape: PlacedShape, slices: Slices, taken: Taken) -> Excluded:
+def fill_domain_counts(
+    tree: TopologyTree, shape: PlacedShape, slices: Slices, taken: TakenAmounts
+) -> ExcludedNodes:
     """Set the counts of every domain and return why nodes were excluded."""
-    stats = Excluded(len(tree.leaves))
+    stats = ExcludedNodes(len(tree.leaves))
     verdicts: dict[int, str] = {}
     counts: dict[int, tuple[int, str]] = {}
-    per_leaf = _looks_at(shape.spec) & {*tree.levels, "metadata.name"}
+    per_leaf = _collect_node_selector_keys(shape.spec) & {*tree.levels, "metadata.name"}
     for leaf in tree.leaves:
         leaf.pods = leaf.pods_led = leaf.slices = leaf.slices_led = leaf.leaders = 0
         if tree.is_by_node:
             kind = id(leaf.group)
             if per_leaf or kind not in verdicts:
-                verdicts[kind] = _unfit(leaf, shape)
+                verdicts[kind] = _explain_unfit_node(leaf, shape)
             if verdicts[kind]:
                 stats.reasons[verdicts[kind]] += 1
                 continue
         _fill_leaf(leaf, shape, taken.get(leaf_key(tree, leaf)), counts, stats, shared=tree.is_by_node)
     for root in tree.by_level[0]:
-        _gather(root, slices, 0, needs_leader=shape.leader is not None)
+        _sum_topology_domain_counts(root, slices, 0, needs_leader=shape.leader is not None)
     return stats
 
 
-def _looks_at(spec: Body) -> set[str]:
+def _collect_node_selector_keys(spec: Body) -> set[str]:
     """Return the labels and fields that the pod's selector and affinity use."""
     keys = set(spec.get("nodeSelector") or {})
-    for term in required_terms(spec) or ():
+    for term in find_required_terms(spec) or ():
         for entry in [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]:
             keys.add(entry["key"])
     return keys
 
 
-def _unfit(leaf: TopologyDomain, shape: PlacedShape) -> str:
+def _explain_unfit_node(leaf: TopologyDomain, shape: PlacedShape) -> str:
     """Return why a node takes none of the pods, or ""."""
     group = leaf.group
     taints = (
         [{"key": one.key, "value": one.value, "effect": one.effect} for one in group.taints] if group else []
     )
-    taint = untolerated(taints, shape.tolerations)
+    taint = find_untolerated_taint(taints, shape.tolerations)
     if taint:
         value = f"={taint['value']}" if taint["value"] else ""
         return f'taint "{taint["key"]}{value}:{taint["effect"]}"'
-    if not has_all(shape.spec.get("nodeSelector") or {}, leaf.labels):
+    if not has_all_labels(shape.spec.get("nodeSelector") or {}, leaf.labels):
         return "nodeSelector"
-    terms = required_terms(shape.spec)
-    if terms is not None and not any_term(terms, leaf.labels, leaf.values[-1]):
+    terms = find_required_terms(shape.spec)
+    if terms is not None and not matches_any_term(terms, leaf.labels, leaf.values[-1]):
         return "affinity"
     return ""
 
@@ -117,9 +120,9 @@ def _unfit(leaf: TopologyDomain, shape: PlacedShape) -> str:
 def _fill_leaf(
     leaf: TopologyDomain,
     shape: PlacedShape,
-    held: Amounts | None,
+    held: CountedAmounts | None,
     counts: dict[int, tuple[int, str]],
-    stats: Excluded,
+    stats: ExcludedNodes,
     *,
     shared: bool,
 ) -> None:
@@ -143,22 +146,24 @@ def _fill_leaf(
         leaf.pods_led = count_in(shape.each, left)[0]
 
 
-def count_in(each: Amounts, free: Mapping[str, int]) -> tuple[int, str]:
+def count_in(each: CountedAmounts, free: Mapping[str, int]) -> tuple[int, str]:
     """Return how often a request fits, and the limiting resource (the first by name among equals)."""
     best: tuple[int, str] | None = None
     for name, wanted in each.items():
-        count = ANY if wanted == 0 else max(0, min(_quotient(free.get(name, 0), wanted), ANY))
+        count = ANY if wanted == 0 else max(0, min(_divide_towards_zero(free.get(name, 0), wanted), ANY))
         if best is None or (count, name) < best:
             best = (count, name)
     return best or (0, "")
 
 
-def _quotient(amount: int, divisor: int) -> int:
+def _divide_towards_zero(amount: int, divisor: int) -> int:
     """Divide and round towards zero, as Go does."""
     return amount // divisor if amount >= 0 else -(-amount // divisor)
 
 
-def _gather(domain: TopologyDomain, slices: Slices, level: int, *, needs_leader: bool) -> None:
+def _sum_topology_domain_counts(
+    domain: TopologyDomain, slices: Slices, level: int, *, needs_leader: bool
+) -> None:
     if not domain.children:
         if level == slices.level:
             domain.slices, domain.slices_led = domain.pods // slices.size, domain.pods_led // slices.size
@@ -167,7 +172,7 @@ def _gather(domain: TopologyDomain, slices: Slices, level: int, *, needs_leader:
     pods = count = leaders = 0
     losses: list[tuple[int, int]] = []
     for child in domain.children:
-        _gather(child, slices, level + 1, needs_leader=needs_leader)
+        _sum_topology_domain_counts(child, slices, level + 1, needs_leader=needs_leader)
         whole, led = child.pods // inner * inner, child.pods_led // inner * inner
         pods += whole
         count += child.slices
@@ -182,7 +187,9 @@ def _gather(domain: TopologyDomain, slices: Slices, level: int, *, needs_leader:
     domain.slices, domain.slices_led = count, led_count
 
 
-def add_taken(tree: TopologyTree, taken: Taken, leaf: TopologyDomain, each: Amounts, pods: int) -> None:
+def add_taken(
+    tree: TopologyTree, taken: TakenAmounts, leaf: TopologyDomain, each: CountedAmounts, pods: int
+) -> None:
     """Record pods as placed on a leaf."""
     held = taken.setdefault(leaf_key(tree, leaf), {})
     for name, amount in each.items():

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
-from gangplan.kueue.units import PODS, counted
+from gangplan.kueue.units import KUEUE_PODS, convert_to_kueue_count
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.kueue.model import Amounts
-from gangplan.validate.world import HOSTNAME, NodeGroup
+from gangplan.validate.kueue.model import CountedAmounts
+from gangplan.validate.world import HOSTNAME_LABEL, NodeGroup
 
 # The kubelet's default (KubeletConfiguration.maxPods, Kubernetes v1.34), if a node group does not set it.
 MOST_PODS = 110
@@ -30,7 +30,7 @@ class TopologyDomain:
     children: list[TopologyDomain] = field(default_factory=list)
     group: NodeGroup | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    capacity: Amounts = field(default_factory=dict)
+    capacity: CountedAmounts = field(default_factory=dict)
     pods: int = 0
     pods_led: int = 0
     slices: int = 0
@@ -49,7 +49,7 @@ class TopologyTree:
     @property
     def is_by_node(self) -> bool:
         """Whether the leaves are nodes; only then does Kueue look at taints and labels of nodes."""
-        return self.levels[-1] == HOSTNAME
+        return self.levels[-1] == HOSTNAME_LABEL
 
     @property
     def leaves(self) -> tuple[TopologyDomain, ...]:
@@ -68,7 +68,7 @@ class StandingFlavor:
     topology: str
 
 
-def flavor_of(body: Body) -> StandingFlavor:
+def read_flavor(body: Body) -> StandingFlavor:
     """Read a ResourceFlavor for the solver."""
     spec = body.get("spec") or {}
     taints, tolerations = tuple(spec.get("nodeTaints") or ()), tuple(spec.get("tolerations") or ())
@@ -88,7 +88,7 @@ class Flavors:
         self, flavors: Sequence[Body], topologies: Sequence[Body], nodes: Sequence[NodeGroup]
     ) -> None:
         """Read objects that fit their schemas."""
-        self._flavors = {one.name: one for one in map(flavor_of, flavors)}
+        self._flavors = {one.name: one for one in map(read_flavor, flavors)}
         self._levels = {
             body["metadata"]["name"]: tuple(level["nodeLabel"] for level in body["spec"]["levels"])
             for body in topologies
@@ -113,7 +113,9 @@ class Flavors:
         if levels is None:
             return None
         if name not in self._trees:
-            self._trees[name] = _tree(topology, levels, self._flavors[name].labels, self._nodes)
+            self._trees[name] = _build_topology_tree(
+                topology, levels, self._flavors[name].labels, self._nodes
+            )
         return self._trees[name]
 
 
@@ -123,35 +125,37 @@ def node_labels(group: NodeGroup) -> Iterator[dict[str, str]]:
     A level of unknown size is one domain for the whole group.
     """
     for number in range(group.count):
-        labels = {HOSTNAME: f"{group.name}-{number}"}
+        labels = {HOSTNAME_LABEL: f"{group.name}-{number}"}
         for label, size in group.domains:
-            if label != HOSTNAME:
+            if label != HOSTNAME_LABEL:
                 labels[label] = f"{group.name}-{number // size if size else 0}"
         yield {**labels, **group.labels}
 
 
-def _tree(
+def _build_topology_tree(
     topology: str, levels: tuple[str, ...], wanted: Mapping[str, str], nodes: Sequence[NodeGroup]
 ) -> TopologyTree:
     by_level: list[dict[tuple[str, ...], TopologyDomain]] = [{} for _ in levels]
     for group in nodes:
-        capacity = {resource: counted(resource, free) for resource, free in group.free.items()}
-        capacity.setdefault(PODS, MOST_PODS)
+        capacity = {resource: convert_to_kueue_count(resource, free) for resource, free in group.free.items()}
+        capacity.setdefault(KUEUE_PODS, MOST_PODS)
         for labels in node_labels(group):
             if any(labels.get(key) != value for key, value in wanted.items()):
                 continue
             if any(level not in labels for level in levels):
                 continue
-            _put(by_level, tuple(labels[level] for level in levels), group, labels, capacity)
+            _add_node_to_topology_tree(
+                by_level, tuple(labels[level] for level in levels), group, labels, capacity
+            )
     return TopologyTree(topology, levels, tuple(tuple(level.values()) for level in by_level))
 
 
-def _put(
+def _add_node_to_topology_tree(
     by_level: list[dict[tuple[str, ...], TopologyDomain]],
     values: tuple[str, ...],
     group: NodeGroup,
     labels: Mapping[str, str],
-    capacity: Amounts,
+    capacity: CountedAmounts,
 ) -> None:
     leaf = by_level[-1].get(values)
     if leaf is not None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from gangplan.model.backend import role_of
 from gangplan.model.job import Job
 from gangplan.rules.platform import ADMITTED_ELSEWHERE
-from gangplan.validate.kueue.model import Verdict
+from gangplan.validate.kueue.model import AdmissionVerdict
 from gangplan.validate.problems import Problem
 
 _ARE = {"launcher": "the launcher is", "worker": "workers are"}
 
 
-def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
+def check_assigned_pool(job: Job, verdict: AdmissionVerdict) -> Iterator[Problem]:
     """Report the first pod set to which Kueue assigns another flavor than that of its planned pool.
 
     Kueue tries the flavors of a queue in order and takes the first one with room whose node labels do not

@@ -10,31 +10,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from gangplan.kueue.flavors import WORST, Mode, Suits, fits_quota, goes_on, is_preferred
+from gangplan.kueue.flavors import (
+    WORST_FIT,
+    FlavorFit,
+    FlavorMode,
+    find_quota_mode,
+    is_preferred_flavor,
+    should_try_next_flavor,
+)
 from gangplan.kueue.model import ResourceGroup
 from gangplan.kueue.tree import QuotaTree
-from gangplan.kueue.units import PODS, exact, shown
+from gangplan.kueue.units import KUEUE_PODS, convert_from_kueue_count, format_kueue_amount
 from gangplan.model.support import KueueLine
 from gangplan.records import dataclass
 from gangplan.validate.kueue.chosen import (
-    FIT,
-    NO_FIT,
+    FIT_MODE,
+    NO_FIT_MODE,
     PodSetChoice,
-    Wanted,
+    PodSetRequest,
     WorkloadAssignment,
-    attempt,
-    grouped,
-    worse,
+    choose_worse_reason,
+    group_pod_sets,
+    record_attempt,
 )
-from gangplan.validate.kueue.matching import fits_flavor, untolerated
+from gangplan.validate.kueue.matching import find_untolerated_taint, fits_flavor
 from gangplan.validate.kueue.model import (
-    EXCEEDS,
+    EXCEEDS_MAX_QUOTA,
     NO_MATCHING_FLAVOR,
-    WAITING,
-    Amounts,
+    WAITING_FOR_QUOTA,
+    CountedAmounts,
     Shortage,
 )
-from gangplan.validate.kueue.standing import KueueWorld, StandingQueue
+from gangplan.validate.kueue.standing import KueueWorld, QueueState
 
 
 @dataclass(slots=True)
@@ -46,19 +53,19 @@ class Assigner:
     """
 
     standing: KueueWorld
-    queue: StandingQueue
+    queue: QueueState
     tree: QuotaTree
     kueue: KueueLine
     start: Sequence[Mapping[str, int]] = ()
     only: str = ""
 
-    def assign(self, wanted: Sequence[Wanted]) -> WorkloadAssignment:
+    def assign(self, wanted: Sequence[PodSetRequest]) -> WorkloadAssignment:
         """Assign flavors, or record why not; stop at the first group of pod sets without one."""
         out = WorkloadAssignment()
-        covers_pods = self.queue.quotas.group_of(PODS) is not None
-        for members in grouped(wanted):
+        covers_pods = self.queue.quotas.group_of(KUEUE_PODS) is not None
+        for members in group_pod_sets(wanted):
             totals = [one.total(covers_pods) for _, one in members]
-            requests: Amounts = {}
+            requests: CountedAmounts = {}
             for total in totals:
                 for name, amount in total.items():
                     requests[name] = requests.get(name, 0) + amount
@@ -74,7 +81,7 @@ class Assigner:
                 failed = failed or bool(total and not chosen.flavors)
             if failed:
                 out.is_cut = True
-                if len(out.chosen) < len(wanted) and out.mode == FIT:
+                if len(out.chosen) < len(wanted) and out.mode == FIT_MODE:
                     # It requests zero of resources that the queue does not cover: Kueue drops the other pod
                     # sets, and its own webhook refuses the admission.
                     out.chosen[-1].error = "nothing that it asks for is covered by the ClusterQueue"
@@ -82,8 +89,8 @@ class Assigner:
         return out
 
     def _own_flavors(
-        self, one: Wanted, total: Amounts, found: Mapping[str, tuple[str, Mode]]
-    ) -> dict[str, tuple[str, Mode]]:
+        self, one: PodSetRequest, total: CountedAmounts, found: Mapping[str, tuple[str, FlavorMode]]
+    ) -> dict[str, tuple[str, FlavorMode]]:
         if total:
             return {name: flavor for name, flavor in found.items() if name in total}
         if one.topology is None or not one.topology.group or not self.kueue.groups_without_quota:
@@ -95,7 +102,7 @@ class Assigner:
         }
 
     def _flavors_for(
-        self, members: Sequence[tuple[int, Wanted]], requests: Amounts, out: WorkloadAssignment
+        self, members: Sequence[tuple[int, PodSetRequest]], requests: CountedAmounts, out: WorkloadAssignment
     ) -> PodSetChoice:
         found = PodSetChoice(members[0][1])
         for name in self._in_order(requests):
@@ -117,18 +124,18 @@ class Assigner:
 
     def _try(
         self,
-        members: Sequence[tuple[int, Wanted]],
-        requests: Amounts,
+        members: Sequence[tuple[int, PodSetRequest]],
+        requests: CountedAmounts,
         group: ResourceGroup,
         out: WorkloadAssignment,
         found: PodSetChoice,
         first: str,
-    ) -> tuple[dict[str, tuple[str, Mode]], list[str]]:
+    ) -> tuple[dict[str, tuple[str, FlavorMode]], list[str]]:
         """Try the flavors of one resource group in order until one fits well enough."""
         mine = {name: amount for name, amount in requests.items() if name in group.resources}
         reasons: list[str] = []
-        best: dict[str, tuple[str, Mode]] = {}
-        best_suits, rules = WORST, self.queue.quotas.fungibility
+        best: dict[str, tuple[str, FlavorMode]] = {}
+        best_suits, rules = WORST_FIT, self.queue.quotas.fungibility
         begin = self._begin(members[0][0], first)
         last = begin - 1
         shortages: list[Shortage] = []
@@ -144,24 +151,24 @@ class Assigner:
             if wrong:
                 reasons.append(wrong)
                 mismatches[flavor] = wrong
-                attempt(found, flavor, NO_FIT, NO_MATCHING_FLAVOR)
+                record_attempt(found, flavor, NO_FIT_MODE, NO_MATCHING_FLAVOR)
                 continue
             modes, suits, said, why = self._fits(members, flavor, mine, out, shortages)
             reasons += said
-            attempt(found, flavor, suits[0], why)
-            if not goes_on(suits, rules):
+            record_attempt(found, flavor, suits[0], why)
+            if not should_try_next_flavor(suits, rules):
                 best, best_suits = modes, suits
                 break
-            if is_preferred(suits, best_suits, rules, self.kueue):
+            if is_preferred_flavor(suits, best_suits, rules, self.kueue):
                 best, best_suits = modes, suits
         stopped = -1 if last == len(group.flavors) - 1 else last
         found.tried.update(dict.fromkeys(best, stopped))
         if not best:
             out.shortages += shortages
             out.mismatches.update(mismatches)
-        return best, [] if best_suits[0] == FIT else reasons
+        return best, [] if best_suits[0] == FIT_MODE else reasons
 
-    def _in_order(self, requests: Amounts) -> list[str]:
+    def _in_order(self, requests: CountedAmounts) -> list[str]:
         """Sort resources as Kueue assigns them: by hash since 0.19 (slice_requests.go), before at random."""
         return sorted(requests, key=fnv) if self.kueue.orders_by_hash else sorted(requests)
 
@@ -169,7 +176,7 @@ class Assigner:
         known = self.start[at] if at < len(self.start) else {}
         return known[resource] + 1 if resource in known else 0
 
-    def _mismatch(self, name: str, members: Iterable[tuple[int, Wanted]], group: ResourceGroup) -> str:
+    def _mismatch(self, name: str, members: Iterable[tuple[int, PodSetRequest]], group: ResourceGroup) -> str:
         """Return why the pods cannot use a flavor, or ""."""
         if name not in self.standing.flavors:
             return f"flavor {name} not found"
@@ -188,7 +195,9 @@ class Assigner:
             wrong = self._topology_mismatch(name, one, group)
             if wrong:
                 return wrong
-            taint = untolerated(flavor.taints, [*(spec.get("tolerations") or ()), *flavor.tolerations])
+            taint = find_untolerated_taint(
+                flavor.taints, [*(spec.get("tolerations") or ()), *flavor.tolerations]
+            )
             if taint:
                 told = f"{{{taint['key']} {taint.get('value') or ''} {taint['effect']} <nil>}}"
                 return f"untolerated taint {told} in flavor {name}"
@@ -196,7 +205,7 @@ class Assigner:
                 return f"flavor {name} doesn't match node affinity"
         return ""
 
-    def _topology_mismatch(self, name: str, one: Wanted, group: ResourceGroup) -> str:
+    def _topology_mismatch(self, name: str, one: PodSetRequest, group: ResourceGroup) -> str:
         has = bool(self.standing.flavors.topology_name(name))
         if one.topology is None or not one.topology.is_explicit:
             if self.queue.is_topology_only or not has:
@@ -215,38 +224,44 @@ class Assigner:
 
     def _fits(
         self,
-        members: Sequence[tuple[int, Wanted]],
+        members: Sequence[tuple[int, PodSetRequest]],
         flavor: str,
-        requests: Amounts,
+        requests: CountedAmounts,
         out: WorkloadAssignment,
         shortages: list[Shortage],
-    ) -> tuple[dict[str, tuple[str, Mode]], Suits, list[str], str]:
+    ) -> tuple[dict[str, tuple[str, FlavorMode]], FlavorFit, list[str], str]:
         """Check each resource of a group in one flavor.
 
         Return the modes, (worst mode, borrowing), the messages and the worst reason.
         """
-        modes: dict[str, tuple[str, Mode]] = {}
-        worst, borrowed, said, why = FIT, 0, [], ""
+        modes: dict[str, tuple[str, FlavorMode]] = {}
+        worst, borrowed, said, why = FIT_MODE, 0, [], ""
         quotas, tree = self.queue.quotas, self.tree
         for name in sorted(requests):
             key = flavor, name
             before, asked = out.usage.get(key, 0), requests[name]
             at, most = tree.index[key], tree.most(quotas.name, key)
-            mode, height = fits_quota(tree, quotas, at, before + asked, self.standing.setup.fair_sharing)
+            mode, height = find_quota_mode(tree, quotas, at, before + asked, self.standing.setup.fair_sharing)
             if before + asked > most:
                 said.append(
                     f"insufficient quota for {name} in flavor {flavor}, previously considered podsets"
-                    f" requests ({shown(name, before)}) + current podset request ({shown(name, asked)})"
-                    f" > maximum capacity ({shown(name, most)})"
+                    f" requests ({format_kueue_amount(name, before)}) + current podset request"
+                    f" ({format_kueue_amount(name, asked)}) > maximum capacity"
+                    f" ({format_kueue_amount(name, most)})"
                 )
-                total, limit = exact(name, before + asked), exact(name, most)
+                total, limit = (
+                    convert_from_kueue_count(name, before + asked),
+                    convert_from_kueue_count(name, most),
+                )
                 shortages.append(Shortage(members[0][1].pods.name, name, flavor, total, limit))
-                worst, why = NO_FIT, worse(why, EXCEEDS)
+                worst, why = NO_FIT_MODE, choose_worse_reason(why, EXCEEDS_MAX_QUOTA)
                 continue
-            if mode is not FIT:
-                more = shown(name, before + asked - tree.available(tree.numbers[quotas.name], at))
+            if mode is not FIT_MODE:
+                more = format_kueue_amount(
+                    name, before + asked - tree.available(tree.numbers[quotas.name], at)
+                )
                 said.append(f"insufficient unused quota for {name} in flavor {flavor}, {more} more needed")
-                why = worse(why, WAITING)
+                why = choose_worse_reason(why, WAITING_FOR_QUOTA)
             worst, borrowed = min(worst, mode), max(borrowed, height)
             modes[name] = flavor, mode
         return modes, (worst, borrowed), said, why

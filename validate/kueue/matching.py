@@ -8,19 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.apiserver.labels import HARD, Labels, any_term, has_all, required_terms, takes, whole
+from gangplan.objects import Body
+from gangplan.validate.apiserver.labels import (
+    HARD_EFFECTS,
+    LabelMap,
+    find_required_terms,
+    has_all_labels,
+    matches_any_term,
+    matches_labels,
+    parse_go_integer,
+)
 
 
-def untolerated(taints: Iterable[Body], tolerations: Collection[Body]) -> Body | None:
+def find_untolerated_taint(taints: Iterable[Body], tolerations: Collection[Body]) -> Body | None:
     """Return the first taint that keeps pods away and is not tolerated."""
     for taint in taints:
-        if taint.get("effect") in HARD and not any(_tolerates(one, taint) for one in tolerations):
+        if taint.get("effect") in HARD_EFFECTS and not any(
+            _can_tolerate_taint(one, taint) for one in tolerations
+        ):
             return taint
     return None
 
 
-def _tolerates(one: Body, taint: Body) -> bool:
+def _can_tolerate_taint(one: Body, taint: Body) -> bool:
     """Return whether a toleration covers a taint.
 
     `validate/scheduler/match.py` differs: Kueue has the API of 0.36, with Lt and Gt.
@@ -36,25 +46,29 @@ def _tolerates(one: Body, taint: Body) -> bool:
     if operator == "Equal":
         return bool(value == other)
     if operator in ("Lt", "Gt"):
-        least, most = (whole(other), whole(value)) if operator == "Lt" else (whole(value), whole(other))
+        least, most = (
+            (parse_go_integer(other), parse_go_integer(value))
+            if operator == "Lt"
+            else (parse_go_integer(value), parse_go_integer(other))
+        )
         return least is not None and most is not None and least < most
     return False
 
 
-def selects(selector: Body | None, labels: Labels) -> bool:
+def matches_pod_selector(selector: Body | None, labels: LabelMap) -> bool:
     """Return whether a label selector (matchLabels, matchExpressions) matches; None matches nothing."""
-    return selector is not None and takes(selector, labels)
+    return selector is not None and matches_labels(selector, labels)
 
 
-def fits_flavor(spec: Body, labels: Labels, keys: Collection[str]) -> bool:
+def fits_flavor(spec: Body, labels: LabelMap, keys: Collection[str]) -> bool:
     """Return whether a flavor's labels fit the pod's node selector and required affinity, for `keys` only."""
     selector = {key: value for key, value in (spec.get("nodeSelector") or {}).items() if key in keys}
-    if not has_all(selector, labels):
+    if not has_all_labels(selector, labels):
         return False
     terms = []
-    for term in required_terms(spec) or ():
+    for term in find_required_terms(spec) or ():
         kept = [entry for entry in term.get("matchExpressions") or () if entry["key"] in keys]
         if not kept:  # terms are alternatives: with one that matches any flavor, only the selector counts
             return True
         terms.append({"matchExpressions": kept})
-    return not terms or any_term(terms, labels, "")
+    return not terms or matches_any_term(terms, labels, "")

@@ -8,38 +8,43 @@ from functools import cache
 from gangplan.kueue.model import (
     NEVER,
     ClusterQueue,
+    FlavorResource,
     Fungibility,
-    Key,
     Member,
     PreemptionRules,
+    QuotaSetup,
     ResourceGroup,
-    Setup,
 )
-from gangplan.kueue.units import rounded
-from gangplan.model.support import LATEST_KUEUE, KueueLine, kueue_line
-from gangplan.validate.apiserver.forms import Body, amount
+from gangplan.kueue.units import round_to_kueue_count
+from gangplan.model.support import LATEST_KUEUE, KueueLine, look_up_kueue_line
+from gangplan.objects import Body
+from gangplan.validate.apiserver.forms import parse_accepted_amount
 from gangplan.validate.world import World
 
 
-def members(bodies: Sequence[Body]) -> list[Member]:
+def read_members(bodies: Sequence[Body]) -> list[Member]:
     """Read every queue and cohort among objects that fit their schemas; amounts as written, in billionths."""
-    return [_member(body, _written) for body in bodies if body["kind"] in ("ClusterQueue", "Cohort")]
+    return [
+        _parse_quota_member(body, _keep_written_amount)
+        for body in bodies
+        if body["kind"] in ("ClusterQueue", "Cohort")
+    ]
 
 
-def setup_of(world: World) -> Setup:
+def read_quota_setup(world: World) -> QuotaSetup:
     """Read the queues and cohorts of a cluster, with amounts as Kueue counts them."""
     bodies = (*world.of_kind("ClusterQueue"), *world.of_kind("Cohort"))
-    counted = cache(rounded)  # most teams have the same amounts
-    found = [_member(body, counted) for body in bodies]
-    return Setup(*apart(found), world.fair_sharing, kueue=line_of(world) or LATEST_KUEUE)
+    counted = cache(round_to_kueue_count)  # most teams have the same amounts
+    found = [_parse_quota_member(body, counted) for body in bodies]
+    return QuotaSetup(*split_members(found), world.fair_sharing, kueue=read_kueue_line(world) or LATEST_KUEUE)
 
 
-def line_of(world: World) -> KueueLine | None:
+def read_kueue_line(world: World) -> KueueLine | None:
     """Return the behaviour of the cluster's version of Kueue, or None without Kueue."""
-    return None if world.versions.kueue is None else kueue_line(world.versions.kueue)
+    return None if world.versions.kueue is None else look_up_kueue_line(world.versions.kueue)
 
 
-def apart(found: Iterable[Member]) -> tuple[tuple[ClusterQueue, ...], tuple[Member, ...]]:
+def split_members(found: Iterable[Member]) -> tuple[tuple[ClusterQueue, ...], tuple[Member, ...]]:
     """Split members into queues and cohorts."""
     both = list(found)
     queues = tuple(one for one in both if isinstance(one, ClusterQueue))
@@ -48,20 +53,20 @@ def apart(found: Iterable[Member]) -> tuple[tuple[ClusterQueue, ...], tuple[Memb
 
 def parents_of(found: Iterable[Member]) -> dict[str, str]:
     """Map each cohort to its parent, or ""."""
-    return {one.name: one.parent for one in apart(found)[1]}
+    return {one.name: one.parent for one in split_members(found)[1]}
 
 
 # Converts an amount of a resource from billionths to the unit of the reader.
 _Counted = Callable[[str, int], int]
 
 
-def _written(resource: str, nano: int) -> int:
+def _keep_written_amount(resource: str, nano: int) -> int:
     return nano
 
 
-def _amounts(groups: Sequence[Body], name: str, counted: _Counted) -> dict[Key, int]:
+def _collect_quota_amounts(groups: Sequence[Body], name: str, counted: _Counted) -> dict[FlavorResource, int]:
     return {
-        (flavor["name"], item["name"]): counted(item["name"], amount(item[name]).nano)
+        (flavor["name"], item["name"]): counted(item["name"], parse_accepted_amount(item[name]).nano)
         for group in groups
         for flavor in group["flavors"]
         for item in flavor["resources"]
@@ -69,24 +74,24 @@ def _amounts(groups: Sequence[Body], name: str, counted: _Counted) -> dict[Key, 
     }
 
 
-def _member(body: Body, counted: _Counted) -> Member:
+def _parse_quota_member(body: Body, counted: _Counted) -> Member:
     spec = body.get("spec") or {}
     groups = spec.get("resourceGroups") or ()
     parent = spec.get("cohortName" if body["kind"] == "ClusterQueue" else "parentName") or ""
     written = (spec.get("fairSharing") or {}).get("weight")
-    weight = 1.0 if written is None else amount(written).nano / 10**9
+    weight = 1.0 if written is None else parse_accepted_amount(written).nano / 10**9
     one = Member(
         body["metadata"]["name"],
         parent,
-        _amounts(groups, "nominalQuota", counted),
-        _amounts(groups, "borrowingLimit", counted),
-        _amounts(groups, "lendingLimit", counted),
+        _collect_quota_amounts(groups, "nominalQuota", counted),
+        _collect_quota_amounts(groups, "borrowingLimit", counted),
+        _collect_quota_amounts(groups, "lendingLimit", counted),
         weight,
     )
-    return one if body["kind"] == "Cohort" else _queue(one, spec)
+    return one if body["kind"] == "Cohort" else _parse_cluster_queue(one, spec)
 
 
-def _queue(one: Member, spec: Body) -> ClusterQueue:
+def _parse_cluster_queue(one: Member, spec: Body) -> ClusterQueue:
     preempt, rules = spec.get("preemption") or {}, spec.get("flavorFungibility") or {}
     while_borrowing = preempt.get("borrowWithinCohort") or {}
     return ClusterQueue(

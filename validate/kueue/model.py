@@ -7,23 +7,23 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Literal
 
-from gangplan.kueue.model import Key
-from gangplan.kueue.units import PODS
+from gangplan.kueue.model import FlavorResource
+from gangplan.kueue.units import KUEUE_PODS
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body
 
-Outcome = Literal["admit", "queue", "never"]
+AdmissionOutcome = Literal["admit", "queue", "never"]
 # Quota in use: ClusterQueue -> flavor -> resource -> cores, bytes or devices.
-Usage = Mapping[str, Mapping[str, Mapping[str, Fraction]]]
-Amounts = dict[str, int]  # resource -> thousandths of a core, or whole bytes and devices
+FlavorUsage = Mapping[str, Mapping[str, Mapping[str, Fraction]]]
+CountedAmounts = dict[str, int]  # resource -> thousandths of a core, or whole bytes and devices
 
 # Reasons of the condition QuotaReserved (KEP-10852; apis/kueue/v1beta2/workload_types.go, Kueue v0.19.2).
 NO_MATCHING_FLAVOR = "NoMatchingFlavor"
-EXCEEDS = "ExceedsMaxQuota"
-TOPOLOGY = "TopologyPlacementFailed"
+EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+TOPOLOGY_FAILED = "TopologyPlacementFailed"
 MISCONFIGURED = "Misconfigured"
-SUSPENDED = "Suspended"
-WAITING = "WaitingForQuota"
+SUSPENDED_REASON = "Suspended"
+WAITING_FOR_QUOTA = "WaitingForQuota"
 # Not a condition: no Workload exists because an API server or webhook refuses it or Kueue cannot create it.
 NO_WORKLOAD = "NoWorkload"
 
@@ -40,7 +40,7 @@ class Shortage:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AdmissionVerdict:
     """Kueue's verdict about a run.
 
     `reason` and `message` are those of the Workload's condition QuotaReserved (reason "" if it is admitted;
@@ -53,13 +53,13 @@ class Verdict:
     the pods cannot use it).
     """
 
-    outcome: Outcome
+    outcome: AdmissionOutcome
     reason: str = ""
     message: str = ""
     assignment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     requests: Mapping[str, tuple[int, Mapping[str, Fraction]]] = field(default_factory=dict)
     queue: str = ""
-    borrowed: Mapping[Key, Fraction] = field(default_factory=dict)
+    borrowed: Mapping[FlavorResource, Fraction] = field(default_factory=dict)
     placement: Mapping[str, Mapping[tuple[str, ...], int]] = field(default_factory=dict)
     cause: str = ""
     cause_message: str = ""
@@ -69,18 +69,18 @@ class Verdict:
     about: str = ""  # kind of the object that is the cause, if it is not the run
 
     @property
-    def usage(self) -> dict[Key, Fraction]:
+    def usage(self) -> dict[FlavorResource, Fraction]:
         """Its usage of each flavor and resource: cores, bytes, devices, and pods if they count."""
-        total: dict[Key, Fraction] = {}
+        total: dict[FlavorResource, Fraction] = {}
         for podset, flavors in self.assignment.items():
             count, each = self.requests[podset]
             for resource, flavor in flavors.items():
-                one = each.get(resource, Fraction(resource == PODS))
+                one = each.get(resource, Fraction(resource == KUEUE_PODS))
                 total[flavor, resource] = total.get((flavor, resource), Fraction(0)) + count * one
         return total
 
 
-def left_over(verdict: Verdict) -> dict[str, int]:
+def count_unplaced_pods(verdict: AdmissionVerdict) -> dict[str, int]:
     """Return the pods per pod set that Kueue admits but does not place, as they do not fill a slice."""
     found = {}
     for name, places in verdict.placement.items():

@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import astuple
 
 from gangplan.model.support import KueueLine
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import refusals
-from gangplan.validate.kueue.members import line_of
+from gangplan.validate.kueue.members import read_kueue_line
 from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.request import RunRequest
-from gangplan.validate.kueue.standing import KueueWorld, StandingQueue, read
-from gangplan.validate.memo import Memo, key_of
+from gangplan.validate.kueue.standing import KueueWorld, QueueState, read_kueue_world
+from gangplan.validate.memo import Memo, digest_plain_data
 from gangplan.validate.world import World
 
 
@@ -38,20 +38,22 @@ class _Places:
         self.of_queues: dict[str, bytes | None] = {}
 
 
-def place_of(world: World, request: RunRequest) -> Place | None:
+def find_queue_place(world: World, request: RunRequest) -> Place | None:
     """Return the place of a run, or None if its queue or namespace is invalid or the request has no key."""
-    job, kueue = request.job, line_of(world)
+    job, kueue = request.job, read_kueue_line(world)
     if job is None or kueue is None or request.pods_key is None:
         return None
-    return world.once(_Places).of_jobs.answer(key_of(job), lambda: _place(world, job, kueue))
+    return world.once(_Places).of_jobs.answer(
+        digest_plain_data(job), lambda: _resolve_queue_place(world, job, kueue)
+    )
 
 
-def _place(world: World, job: Body, kueue: KueueLine) -> Place | None:
-    standing = read(world)
+def _resolve_queue_place(world: World, job: Body, kueue: KueueLine) -> Place | None:
+    standing = read_kueue_world(world)
     metadata = job["metadata"]
     namespace = metadata.get("namespace") or ""
-    local = refusals.queue_name(job, standing)
-    if not local or refusals.is_amiss(job, standing, kueue):
+    local = refusals.find_queue_name(job, standing)
+    if not local or refusals.is_always_refused(job, standing, kueue):
         return None
     try:
         queue = refusals.queue_of(job, local, standing)
@@ -62,13 +64,13 @@ def _place(world: World, job: Body, kueue: KueueLine) -> Place | None:
         return None
     known = world.once(_Places).of_queues
     if queue.name not in known:
-        known[queue.name] = _kind(standing, queue)
-    has_priority = bool((metadata.get("labels") or {}).get(refusals.PRIORITY))
-    kind = key_of(job["kind"], has_priority, standing.ranges(namespace).items, known[queue.name])
+        known[queue.name] = _digest_queue_state(standing, queue)
+    has_priority = bool((metadata.get("labels") or {}).get(refusals.PRIORITY_LABEL))
+    kind = digest_plain_data(job["kind"], has_priority, standing.ranges(namespace).items, known[queue.name])
     return None if kind is None or known[queue.name] is None else Place(queue.name, kind)
 
 
-def _kind(standing: KueueWorld, queue: StandingQueue) -> bytes | None:
+def _digest_queue_state(standing: KueueWorld, queue: QueueState) -> bytes | None:
     """Return a key of everything about a queue except its name.
 
     On an idle cluster only the quotas of other members of its tree matter. They are included in the numbers
@@ -77,7 +79,7 @@ def _kind(standing: KueueWorld, queue: StandingQueue) -> bytes | None:
     tree, own = standing.idle, queue.quotas
     at = tree.numbers[queue.name]
     rows = (tree.nominal, tree.limit, tree.local, tree.subtree, tree.potential)
-    return key_of(
+    return digest_plain_data(
         tree.parent[at],
         [row[at] for row in rows],
         list(own.nominal.items()),

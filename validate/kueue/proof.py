@@ -7,72 +7,72 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from gangplan.kueue.units import CPU, exact
-from gangplan.model.amounts import bare, is_gpu, say
-from gangplan.model.backend import BY_KIND, MPIJOB, TRAINJOB
+from gangplan.kueue.units import KUEUE_CPU, convert_from_kueue_count
+from gangplan.model.amounts import format_amount, format_with_unit, is_gpu
+from gangplan.model.backend import BACKEND_BY_KIND, MPIJOB, TRAINJOB
+from gangplan.objects import Body
 from gangplan.rules.admission import NO_FLAVOR, NO_TOPOLOGY, NOT_QUEUED, OVER_QUOTA
-from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.apiserver.labels import has_all
+from gangplan.validate.apiserver.labels import has_all_labels
 from gangplan.validate.expand import job_of
 from gangplan.validate.kueue import queues
-from gangplan.validate.kueue.annotations import SIZE
-from gangplan.validate.kueue.elsewhere import elsewhere
-from gangplan.validate.kueue.members import line_of
+from gangplan.validate.kueue.annotations import SLICE_SIZE
+from gangplan.validate.kueue.elsewhere import check_assigned_pool
+from gangplan.validate.kueue.members import read_kueue_line
 from gangplan.validate.kueue.model import (
-    EXCEEDS,
+    EXCEEDS_MAX_QUOTA,
     NO_MATCHING_FLAVOR,
-    TOPOLOGY,
+    TOPOLOGY_FAILED,
+    AdmissionVerdict,
     Shortage,
-    Verdict,
-    left_over,
+    count_unplaced_pods,
 )
-from gangplan.validate.kueue.podsets import pod_sets, with_replicas
-from gangplan.validate.kueue.refusals import QUEUE
-from gangplan.validate.kueue.solver import judge, verdict_of
-from gangplan.validate.kueue.standing import read
+from gangplan.validate.kueue.podsets import list_pod_sets, replace_worker_count
+from gangplan.validate.kueue.refusals import QUEUE_NAME_LABEL
+from gangplan.validate.kueue.solver import judge_admission, verdict_of
+from gangplan.validate.kueue.standing import read_kueue_world
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import BuiltRun, World, asked_by
+from gangplan.validate.world import BuiltRun, World, find_asking_field
 
 
-def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Report a run that is never admitted, or that bypasses the queues of a cluster with Kueue."""
     found = job_of(run.bodies)
-    if found is None or line_of(world) is None:
+    if found is None or read_kueue_line(world) is None:
         return
     verdict = verdict_of(world, run)
     if verdict.outcome == "admit":
         if not verdict.queue:
-            yield found[0], _unqueued(world, found[1])
-        for problem in elsewhere(run.unit.job, verdict):
+            yield found[0], _report_missing_queue(world, found[1])
+        for problem in check_assigned_pool(run.unit.job, verdict):
             yield found[0], problem
-        for name, rest in left_over(verdict).items():
-            yield found[0], _sliced(world, run, name, verdict.requests[name][0], rest)
+        for name, rest in count_unplaced_pods(verdict).items():
+            yield found[0], _report_unplaced_slice_pods(world, run, name, verdict.requests[name][0], rest)
         if run.unit.job.trial is not None:
-            from gangplan.validate.kueue.sweeps import held_back  # few workspaces have sweeps
+            from gangplan.validate.kueue.sweeps import check_sweep_concurrency  # few workspaces have sweeps
 
-            yield from ((found[0], problem) for problem in held_back(world, run, verdict))
+            yield from ((found[0], problem) for problem in check_sweep_concurrency(world, run, verdict))
         return
     if _is_told(world, verdict):
         return
     # No shortage can be counted for a resource that no flavor of the queue has.
-    if verdict.cause not in (EXCEEDS, NO_MATCHING_FLAVOR, TOPOLOGY) or (
-        verdict.cause == EXCEEDS and not verdict.shortages
+    if verdict.cause not in (EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, TOPOLOGY_FAILED) or (
+        verdict.cause == EXCEEDS_MAX_QUOTA and not verdict.shortages
     ):
-        from gangplan.validate.kueue.refused import refused  # few runs are refused
+        from gangplan.validate.kueue.refused import describe_refusal  # few runs are refused
 
-        yield refused(world, run, found[0], verdict)
+        yield describe_refusal(world, run, found[0], verdict)
         return
     verdict = aimed(world, run.bodies, verdict)
-    field, most = _most_workers(world, run, verdict)
+    field, most = _find_most_admitted_workers(world, run, verdict)
     yield (
         found[0],
         Problem(
             _count_at(found[1]),
-            _sentence(world, run, verdict),
-            f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}."
-            f"{_asking(world, verdict)}",
+            _describe_admission_failure(world, run, verdict),
+            f"{_describe_smallest_change(world, run, verdict, most)} Kueue would say:"
+            f" {_quote_kueue_message(verdict)}.{_describe_quota_contact(world, verdict)}",
             OVER_QUOTA
-            if verdict.cause == EXCEEDS
+            if verdict.cause == EXCEEDS_MAX_QUOTA
             else NO_FLAVOR
             if verdict.cause == NO_MATCHING_FLAVOR
             else NO_TOPOLOGY,
@@ -81,16 +81,20 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     )
 
 
-def _asking(world: World, verdict: Verdict) -> str:
+def _describe_quota_contact(world: World, verdict: AdmissionVerdict) -> str:
     """Return where to ask for quota, if the cluster's file says so and quota is what is missing."""
-    return f" {world.asks_at} is where to ask for more." if world.asks_at and verdict.cause == EXCEEDS else ""
+    return (
+        f" {world.asks_at} is where to ask for more."
+        if world.asks_at and verdict.cause == EXCEEDS_MAX_QUOTA
+        else ""
+    )
 
 
-def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Problem:
+def _report_unplaced_slice_pods(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Problem:
     """Return the problem of pods beyond the last whole slice: Kueue admits them but never ungates them."""
-    one = next(each for each in pod_sets(run.bodies, world) if each.name == name)
-    size = int(one.annotations.get(SIZE) or 0)
-    slices = f"slices of {size} pods ({SIZE})" if size else "slices"
+    one = next(each for each in list_pod_sets(run.bodies, world) if each.name == name)
+    size = int(one.annotations.get(SLICE_SIZE) or 0)
+    slices = f"slices of {size} pods ({SLICE_SIZE})" if size else "slices"
     message = (
         f"Kueue places pods in {slices}: it admits the run, but {rest} of {count} pods of '{name}' never"
         " get a node"
@@ -100,65 +104,65 @@ def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Pr
     return Problem(run.unit.job.backend.workers, message, help, NO_TOPOLOGY, field="workers")
 
 
-def _unqueued(world: World, job: Body) -> Problem:
+def _report_missing_queue(world: World, job: Body) -> Problem:
     namespace = job["metadata"].get("namespace") or ""
     names = [body["metadata"]["name"] for body in world.of_kind("LocalQueue", namespace)]
     message = "the run names no queue, so Kueue lets it start at once, outside every quota"
     listed = f" of the queues {', '.join(names)}" if names else ""
-    help = f"Keep the label {QUEUE} with one{listed}."
-    return Problem(("metadata", "labels", QUEUE), message, help, NOT_QUEUED, field="queue")
+    help = f"Keep the label {QUEUE_NAME_LABEL} with one{listed}."
+    return Problem(("metadata", "labels", QUEUE_NAME_LABEL), message, help, NOT_QUEUED, field="queue")
 
 
-def _is_told(world: World, verdict: Verdict) -> bool:
+def _is_told(world: World, verdict: AdmissionVerdict) -> bool:
     """Return whether the queue or an object it refers to has its own finding, which runs do not repeat."""
     if verdict.about != "ClusterQueue" or not verdict.queue:
         return False
-    standing = read(world)
-    index = world.once(_index)
+    standing = read_kueue_world(world)
+    index = world.once(_build_queue_index)
     return any(
-        any(queues.alone(body)) or bool(queues.problems(body, index))
+        any(queues.check_queue_alone(body)) or bool(queues.check_queue_references(body, index))
         for body in standing.around(verdict.queue)
     )
 
 
-def _index(world: World) -> queues.Index:
+def _build_queue_index(world: World) -> queues.QueueIndex:
     """Build the index; for `World.once`."""
-    return queues.Index(world.standing, world.manager.external_checks)
+    return queues.QueueIndex(world.standing, world.manager.external_checks)
 
 
-def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
+def aimed(world: World, bodies: Sequence[Body], verdict: AdmissionVerdict) -> AdmissionVerdict:
     """Restrict a verdict to the flavors that the pods select by a label, if they select any.
 
     Kueue assigns a flavor without labels to any pod, but such a flavor was not meant.
     """
-    pods = next((one for one in pod_sets(bodies, world) if one.name == verdict.failed), None)
+    pods = next((one for one in list_pod_sets(bodies, world) if one.name == verdict.failed), None)
     selector = (pods.spec.get("nodeSelector") or {}) if pods else {}
     meant = {
         body["metadata"]["name"]
         for body in world.of_kind("ResourceFlavor")
-        if (labels := (body.get("spec") or {}).get("nodeLabels")) and has_all(labels, selector)
+        if (labels := (body.get("spec") or {}).get("nodeLabels")) and has_all_labels(labels, selector)
     }
     shortages = tuple(one for one in verdict.shortages if one.flavor in meant)
     mismatches = {flavor: why for flavor, why in verdict.mismatches.items() if flavor in meant}
-    if verdict.cause == EXCEEDS and (shortages or mismatches):
-        cause = EXCEEDS if shortages else NO_MATCHING_FLAVOR
+    if verdict.cause == EXCEEDS_MAX_QUOTA and (shortages or mismatches):
+        cause = EXCEEDS_MAX_QUOTA if shortages else NO_MATCHING_FLAVOR
         return replace(verdict, cause=cause, shortages=shortages, mismatches=mismatches)
     return verdict
 
 
-def _sentence(world: World, run: BuiltRun, verdict: Verdict) -> str:
+def _describe_admission_failure(world: World, run: BuiltRun, verdict: AdmissionVerdict) -> str:
     """Return the message; about quota it uses the wording of the founding documents."""
-    if verdict.cause == TOPOLOGY:
+    if verdict.cause == TOPOLOGY_FAILED:
         return "No place in the cluster's topology is large enough."
     if verdict.cause == NO_MATCHING_FLAVOR:
         why = ", ".join(sorted(verdict.mismatches.values()))
         return f"No flavor of queue '{verdict.queue}' takes the run's pods{': ' + why if why else ''}."
-    short = _worst(verdict.shortages)
-    asked, most = bare(short.resource, short.requested), bare(short.resource, short.most)
-    where = _where(world, run, verdict, short)
+    short = _find_worst_shortage(verdict.shortages)
+    asked, most = format_amount(short.resource, short.requested), format_amount(short.resource, short.most)
+    where = _describe_pool_quotas(world, run, verdict, short)
     if is_gpu(short.resource):
         return f"Requested {asked} GPUs, but project quota is {most}. Contact admin or reduce workers.{where}"
-    if short.resource == CPU:
+    if short.resource == KUEUE_CPU:
         return (
             f"Job requires {asked} CPU cores, but project quota is {most} cores."
             f" Request quota increase or reduce workers.{where}"
@@ -169,12 +173,12 @@ def _sentence(world: World, run: BuiltRun, verdict: Verdict) -> str:
     )
 
 
-def _quote(verdict: Verdict) -> str:
+def _quote_kueue_message(verdict: AdmissionVerdict) -> str:
     """Quote Kueue's message, only the part about the flavor and resource in question if there are several."""
     words = verdict.cause_message.rstrip(".")
     if not verdict.shortages:
         return words
-    short = _worst(verdict.shortages)
+    short = _find_worst_shortage(verdict.shortages)
     about = re.search(
         rf"insufficient quota for {re.escape(short.resource)} in flavor {re.escape(short.flavor)},"
         r".*? > maximum capacity \([^)]*\)",
@@ -183,53 +187,54 @@ def _quote(verdict: Verdict) -> str:
     return about[0] if about else words
 
 
-def _where(world: World, run: BuiltRun, verdict: Verdict, short: Shortage) -> str:
+def _describe_pool_quotas(world: World, run: BuiltRun, verdict: AdmissionVerdict, short: Shortage) -> str:
     """Name the pool of the quota and what other pools for workers provide; empty without others.
 
     Kueue takes all resources of a pod set from one flavor, so a run cannot combine the quotas of two pools.
     """
-    standing = read(world)
+    standing = read_kueue_world(world)
     others = {
         flavor: most
         for flavor, resource in sorted(standing.quotas[verdict.queue].nominal)
         if resource == short.resource
         and flavor != short.flavor
-        and pool_name(flavor) in run.unit.job.pools
+        and find_pool_name(flavor) in run.unit.job.pools
         and (most := standing.idle.most(verdict.queue, (flavor, resource))) > 0
     }
     if not others:
         return ""
     listed = ", ".join(
-        f"{bare(short.resource, exact(short.resource, most))} of {pool_name(flavor)}"
+        f"{format_amount(short.resource, convert_from_kueue_count(short.resource, most))}"
+        f" of {find_pool_name(flavor)}"
         for flavor, most in others.items()
     )
     return (
-        f" Pool {pool_name(short.flavor)} can provide no more; there are {listed}, too, but all workers of a"
-        " run use one pool."
+        f" Pool {find_pool_name(short.flavor)} can provide no more; there are {listed}, too, but all workers"
+        " of a run use one pool."
     )
 
 
-def pool_name(flavor: str) -> str:
+def find_pool_name(flavor: str) -> str:
     """Return the pool of a flavor; a flavor with a topology has a hash after the pool's name."""
     return re.sub(r"-[0-9a-f]{6}$", "", flavor)
 
 
-def _worst(shortages: Sequence[Shortage]) -> Shortage:
+def _find_worst_shortage(shortages: Sequence[Shortage]) -> Shortage:
     """Return the worst shortage: GPUs before cores before memory, in the flavor that has most of it."""
 
     def rank(one: Shortage) -> tuple[int, Fraction]:
-        order = 0 if is_gpu(one.resource) else 1 if one.resource == CPU else 2
+        order = 0 if is_gpu(one.resource) else 1 if one.resource == KUEUE_CPU else 2
         return order, -one.most
 
     return min(shortages, key=rank)
 
 
-def _most_workers(world: World, run: BuiltRun, verdict: Verdict) -> tuple[str, int]:
+def _find_most_admitted_workers(world: World, run: BuiltRun, verdict: AdmissionVerdict) -> tuple[str, int]:
     """Return the field that is the cause and the largest number of workers that is admitted, or 0."""
     low, high = 0, run.unit.layout.workers
     while high - low > 1:
         middle = (low + high) // 2
-        if judge(world, with_workers(run.bodies, middle)).outcome == "admit":
+        if judge_admission(world, with_workers(run.bodies, middle)).outcome == "admit":
             low = middle
         else:
             high = middle
@@ -237,8 +242,8 @@ def _most_workers(world: World, run: BuiltRun, verdict: Verdict) -> tuple[str, i
         return "workers", low
     if verdict.cause == NO_MATCHING_FLAVOR:
         return "nodePool", 0
-    resource = _worst(verdict.shortages).resource if verdict.shortages else ""
-    return asked_by(run.unit, resource) if resource else "workers", 0
+    resource = _find_worst_shortage(verdict.shortages).resource if verdict.shortages else ""
+    return find_asking_field(run.unit, resource) if resource else "workers", 0
 
 
 def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
@@ -246,33 +251,34 @@ def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
     return [_RESIZED[body["kind"]](body, workers) if body["kind"] in _RESIZED else body for body in bodies]
 
 
-def _with_nodes(job: Body, workers: int) -> Body:
+def _replace_trainjob_nodes(job: Body, workers: int) -> Body:
     trainer = {**(job["spec"].get("trainer") or {}), "numNodes": workers}
     return {**job, "spec": {**job["spec"], "trainer": trainer}}
 
 
-_RESIZED = {TRAINJOB.kind: _with_nodes, MPIJOB.kind: with_replicas}
+_RESIZED = {TRAINJOB.kind: _replace_trainjob_nodes, MPIJOB.kind: replace_worker_count}
 
 
-def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -> str:
+def _describe_smallest_change(world: World, run: BuiltRun, verdict: AdmissionVerdict, most: int) -> str:
     workers = run.unit.layout.workers
     if most:
         return f"Use at most {most} workers (not {workers}): that many are admitted on an idle cluster."
     if verdict.cause == NO_MATCHING_FLAVOR:
-        if (queue := read(world).queue(verdict.queue)) and queue.is_concurrent:
+        if (queue := read_kueue_world(world).queue(verdict.queue)) and queue.is_concurrent:
             return "With concurrentAdmission all pods of a run use one pool: give them one, or remove it."
         return "Choose a node pool that the team has quota on, or correct the queue's flavors in the overlay."
     alone = with_workers(run.bodies, 1)
-    one = aimed(world, alone, judge(world, alone))
+    one = aimed(world, alone, judge_admission(world, alone))
     if one.shortages:
-        short = _worst(one.shortages)
-        pool = pool_name(short.flavor)
+        short = _find_worst_shortage(one.shortages)
+        pool = find_pool_name(short.flavor)
         if any(group.name == pool and not group.count for group in world.nodes):
             file = f"overlays/{world.cluster}/cluster.yaml"
             return f"Name another pool: '{pool}' has count: 0 in {file}, and no autoscale that adds nodes."
         return (
-            f"Fewer workers do not help: even one needs {say(short.resource, short.requested)}, and at most"
-            f" {bare(short.resource, short.most)} is ever available."
+            "Fewer workers do not help:"
+            f" even one needs {format_with_unit(short.resource, short.requested)},"
+            f" and at most {format_amount(short.resource, short.most)} is ever available."
         )
     return (
         "Fewer workers do not help: even one finds no place. Choose a wider topology level or another pool."
@@ -281,5 +287,5 @@ def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -
 
 def _count_at(job: Body) -> tuple[str, ...]:
     """Return the path of the number of workers."""
-    made = BY_KIND.get(job["kind"])
+    made = BACKEND_BY_KIND.get(job["kind"])
     return made.workers if made else ("spec",)

@@ -4,46 +4,56 @@ from __future__ import annotations
 
 import re
 
+from gangplan.findings import FieldPath
+from gangplan.objects import Body
 from gangplan.rules.admission import NEVER_ADMITTED
-from gangplan.validate.apiserver.forms import Body, Path, amount
-from gangplan.validate.kueue.model import MISCONFIGURED, Verdict
-from gangplan.validate.kueue.podsets import pod_sets
-from gangplan.validate.kueue.refusals import PRIORITY, QUEUE
-from gangplan.validate.kueue.requests import defaulted
-from gangplan.validate.kueue.standing import read
+from gangplan.validate.apiserver.forms import parse_accepted_amount
+from gangplan.validate.kueue.model import MISCONFIGURED, AdmissionVerdict
+from gangplan.validate.kueue.podsets import list_pod_sets
+from gangplan.validate.kueue.refusals import PRIORITY_LABEL, QUEUE_NAME_LABEL
+from gangplan.validate.kueue.requests import fill_limit_item
+from gangplan.validate.kueue.standing import read_kueue_world
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import BuiltRun, World, templates_of
+from gangplan.validate.world import BuiltRun, World, find_pod_templates
 
 # The object that is the cause -> the field of the spec and the path in the TrainJob that name it.
 BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
-    "LocalQueue": ("queue", ("metadata", "labels", QUEUE)),
-    "ClusterQueue": ("queue", ("metadata", "labels", QUEUE)),
-    "WorkloadPriorityClass": ("priority", ("metadata", "labels", PRIORITY)),
+    "LocalQueue": ("queue", ("metadata", "labels", QUEUE_NAME_LABEL)),
+    "ClusterQueue": ("queue", ("metadata", "labels", QUEUE_NAME_LABEL)),
+    "WorkloadPriorityClass": ("priority", ("metadata", "labels", PRIORITY_LABEL)),
 }
 _CONTAINERS = ("initContainers", "containers")
 
 
-def refused(world: World, run: BuiltRun, index: int, verdict: Verdict) -> tuple[int, Problem]:
+def describe_refusal(
+    world: World, run: BuiltRun, index: int, verdict: AdmissionVerdict
+) -> tuple[int, Problem]:
     """Return the problem of a refused run whose TrainJob or MPIJob is at `index`."""
-    field, path = BLAMED.get(verdict.about, (_named(world, run, verdict.cause_message), ()))
-    why, help = verdict.cause_message, _help_of(verdict)
-    if verdict.cause == MISCONFIGURED and not verdict.about and (found := _out_of_range(world, run)):
+    field, path = BLAMED.get(
+        verdict.about, (_find_spec_field_in_message(world, run, verdict.cause_message), ())
+    )
+    why, help = verdict.cause_message, _describe_refusal_help(verdict)
+    if (
+        verdict.cause == MISCONFIGURED
+        and not verdict.about
+        and (found := _find_limit_range_breach(world, run))
+    ):
         container, why, help = found
         help = f"{help} Kueue would say: {verdict.cause_message}."
         index, path = _place_of(run, container) or (index, path)
     return index, Problem(path, f"the run is never admitted: {why}", help, NEVER_ADMITTED, field=field)
 
 
-def _out_of_range(world: World, run: BuiltRun) -> tuple[Body, str, str] | None:
+def _find_limit_range_breach(world: World, run: BuiltRun) -> tuple[Body, str, str] | None:
     """Return the first container that breaks a LimitRange, with what is wrong and how to fix it."""
     containers = [
         one
-        for pods in pod_sets(run.bodies, world)
+        for pods in list_pod_sets(run.bodies, world)
         for kind in _CONTAINERS
         for one in pods.spec.get(kind) or ()
     ]
-    ranges = _ranges(world, run.unit.job.namespace)
-    for judge in (_without_limit, _beyond):  # in Kueue's order
+    ranges = _list_container_limit_ranges(world, run.unit.job.namespace)
+    for judge in (_explain_default_limit_breach, _explain_limit_bound_breach):  # in Kueue's order
         for container in containers:
             for one in ranges:
                 if said := judge(container, *one):
@@ -51,12 +61,14 @@ def _out_of_range(world: World, run: BuiltRun) -> tuple[Body, str, str] | None:
     return None
 
 
-def _ranges(world: World, namespace: str) -> list[tuple[str, Body]]:
+def _list_container_limit_ranges(world: World, namespace: str) -> list[tuple[str, Body]]:
     """Return the container items of a namespace's LimitRanges, with only the first default per resource."""
-    bodies = sorted(read(world).within("LimitRange", namespace), key=lambda one: str(one["metadata"]["name"]))
+    bodies = sorted(
+        read_kueue_world(world).within("LimitRange", namespace), key=lambda one: str(one["metadata"]["name"])
+    )
     found: list[tuple[str, Body]] = []
     for body in bodies:
-        for item in map(defaulted, body["spec"].get("limits") or ()):
+        for item in map(fill_limit_item, body["spec"].get("limits") or ()):
             if item["type"] == "Container":
                 known = {resource for _, other in found for resource in other["default"]}
                 default = {name: value for name, value in item["default"].items() if name not in known}
@@ -64,7 +76,7 @@ def _ranges(world: World, namespace: str) -> list[tuple[str, Body]]:
     return found
 
 
-def _without_limit(container: Body, name: str, item: Body) -> tuple[str, str] | None:
+def _explain_default_limit_breach(container: Body, name: str, item: Body) -> tuple[str, str] | None:
     """Check for a request above the default limit of a container that states no limit."""
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
@@ -73,7 +85,7 @@ def _without_limit(container: Body, name: str, item: Body) -> tuple[str, str] | 
         for resource, value in requests.items()
         if resource not in limits
         and resource in item["default"]
-        and amount(item["default"][resource]).nano < amount(value).nano
+        and parse_accepted_amount(item["default"][resource]).nano < parse_accepted_amount(value).nano
     }
     if not short:
         return None
@@ -86,23 +98,26 @@ def _without_limit(container: Body, name: str, item: Body) -> tuple[str, str] | 
     return words, f"Write limits: {{{pasted}}} beside its requests."
 
 
-def _beyond(container: Body, name: str, item: Body) -> tuple[str, str] | None:
+def _explain_limit_bound_breach(container: Body, name: str, item: Body) -> tuple[str, str] | None:
     """Check for a request or limit beyond the bounds of a LimitRange."""
     for field, values in (container.get("resources") or {}).items():
         for resource, value in values.items() if field in ("requests", "limits") else ():
             for bound, words, sign in (("max", "at most", 1), ("min", "at least", -1)):
                 allowed = (item.get(bound) or {}).get(resource)
-                if allowed is not None and sign * (amount(value).nano - amount(allowed).nano) > 0:
+                if (
+                    allowed is not None
+                    and sign * (parse_accepted_amount(value).nano - parse_accepted_amount(allowed).nano) > 0
+                ):
                     asks = f"{'requests' if field == 'requests' else 'has a limit of'} {value} of {resource}"
                     said = f"container '{container['name']}' {asks}, and {name} allows {words} {allowed}"
                     return said, f"Write {words} {resource}: {allowed}."
     return None
 
 
-def _place_of(run: BuiltRun, container: Body) -> tuple[int, Path] | None:
+def _place_of(run: BuiltRun, container: Body) -> tuple[int, FieldPath] | None:
     """Return the place of a container's resources in the run's objects; None if Trainer sets them."""
     for index, body in enumerate(run.bodies):
-        for at, template in templates_of(body):
+        for at, template in find_pod_templates(body):
             for kind in _CONTAINERS:
                 for number, one in enumerate((template.get("spec") or {}).get(kind) or ()):
                     if one == container:
@@ -110,10 +125,10 @@ def _place_of(run: BuiltRun, container: Body) -> tuple[int, Path] | None:
     return None
 
 
-def _named(world: World, run: BuiltRun, message: str) -> str:
+def _find_spec_field_in_message(world: World, run: BuiltRun, message: str) -> str:
     """Return the field of the spec for the pods and resource in Kueue's message, or ""."""
     match = re.search(r'podSets\[([0-9]+)\].*\["?(cpu|memory)"?\]', message)
-    sets = pod_sets(run.bodies, world)
+    sets = list_pod_sets(run.bodies, world)
     if match is None or int(match[1]) >= len(sets):
         return ""
     other = next((role for role in run.unit.job.others if role.name == sets[int(match[1])].name), None)
@@ -123,7 +138,7 @@ def _named(world: World, run: BuiltRun, message: str) -> str:
     return f"launcher.{match[2]}" if is_launcher else match[2]
 
 
-def _help_of(verdict: Verdict) -> str:
+def _describe_refusal_help(verdict: AdmissionVerdict) -> str:
     if verdict.about in ("LocalQueue", "ClusterQueue"):
         return "Ask the platform team: overlays/<cluster>/ and the team's file define the queue."
     if verdict.about:

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from gangplan.model.backend import RUNTIME
+from gangplan.model.backend import RUNTIME_KIND
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.expand import job_of
 from gangplan.validate.kueue.model import NeverError, PodSet
-from gangplan.validate.kueue.podsets import expanded, sets_of
-from gangplan.validate.memo import key_of
+from gangplan.validate.kueue.podsets import convert_to_pod_sets, expand_for_kueue
+from gangplan.validate.memo import digest_plain_data
 from gangplan.validate.world import World
 
 LABELS = (
@@ -68,20 +68,23 @@ def request_of(world: World, bodies: Sequence[Body]) -> RunRequest:
     if whole.job is None:
         return whole
     job = whole.job
-    pods = [(one.name, one.count, _template(one.template), one.index) for one in whole.pods]
+    pods = [(one.name, one.count, _reduce_pod_template(one.template), one.index) for one in whole.pods]
     names_matter = any("labels" in template["metadata"] for _, _, template, _ in pods)
     metadata = job["metadata"]
     kept: Body = {
         "kind": job["kind"],
         "metadata": {
             "name": metadata["name"] if names_matter else "",
-            "labels": _some(metadata.get("labels") or {}, LABELS),
-            "annotations": _some(metadata.get("annotations") or {}, ANNOTATIONS),
+            "labels": _select_present_fields(metadata.get("labels") or {}, LABELS),
+            "annotations": _select_present_fields(metadata.get("annotations") or {}, ANNOTATIONS),
         },
     }
     if "namespace" in metadata:
         kept["metadata"]["namespace"] = metadata["namespace"]
-    own, pods_key = key_of(kept), key_of(pods, whole.waits, whole.is_gang, whole.refused)
+    own, pods_key = (
+        digest_plain_data(kept),
+        digest_plain_data(pods, whole.waits, whole.is_gang, whole.refused),
+    )
     return RunRequest(
         kept,
         tuple(PodSet(*one) for one in pods),
@@ -99,25 +102,27 @@ def whole_request(world: World, bodies: Sequence[Body]) -> RunRequest:
     found = job_of(bodies)
     if found is None:
         return RunRequest(None)
-    is_gang = any(body["kind"] == RUNTIME and bool(body["spec"].get("podGroupPolicy")) for body in bodies)
+    is_gang = any(
+        body["kind"] == RUNTIME_KIND and bool(body["spec"].get("podGroupPolicy")) for body in bodies
+    )
     try:
-        pods = expanded(bodies, world)
+        pods = expand_for_kueue(bodies, world)
     except NeverError as no:
         return RunRequest(found[1], is_gang=is_gang, refused=(no.reason, no.message, no.about, no.detail))
     waits = {one.name.lower(): (one.stage, one.phase) for one in pods}
-    return RunRequest(found[1], tuple(sets_of(pods)), waits, is_gang)
+    return RunRequest(found[1], tuple(convert_to_pod_sets(pods)), waits, is_gang)
 
 
-def _some(all_of_it: Mapping[str, Any], names: Sequence[str]) -> Body:
+def _select_present_fields(all_of_it: Mapping[str, Any], names: Sequence[str]) -> Body:
     return {name: all_of_it[name] for name in names if name in all_of_it}
 
 
-def _template(template: Body) -> Body:
+def _reduce_pod_template(template: Body) -> Body:
     """Reduce a pod template to what affects quota or nodes."""
     spec, metadata = template.get("spec") or {}, template.get("metadata") or {}
-    kept = _some(spec, POD)
+    kept = _select_present_fields(spec, POD)
     for kind in ("initContainers", "containers"):
-        kept[kind] = [_some(one, CONTAINER) for one in spec.get(kind) or ()]
+        kept[kind] = [_select_present_fields(one, CONTAINER) for one in spec.get(kind) or ()]
     notes = metadata.get("annotations") or {}
     out: Body = {"annotations": {key: value for key, value in notes.items() if key.startswith(OF_PODS)}}
     if spec.get("affinity"):

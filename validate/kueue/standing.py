@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import KeysView, Mapping, Sequence
 
 from gangplan.kueue import model as kueue
-from gangplan.kueue.hierarchy import in_cycle, way_up
+from gangplan.kueue.hierarchy import find_cohort_ancestors, is_in_cohort_cycle
 from gangplan.kueue.tree import QuotaTree
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.domains import Flavors
-from gangplan.validate.kueue.members import parents_of, setup_of
-from gangplan.validate.kueue.requests import Ranges
-from gangplan.validate.world import Index, World
+from gangplan.validate.kueue.members import parents_of, read_quota_setup
+from gangplan.validate.kueue.requests import LimitRanges
+from gangplan.validate.world import ObjectIndex, World
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 
 @dataclass(frozen=True, slots=True)
-class StandingQueue:
+class QueueState:
     """A ClusterQueue with its quotas and rules.
 
     `inactive` is why it admits nothing; `delayed` are flavors whose nodes are provisioned on demand.
@@ -44,8 +44,8 @@ class KueueWorld:
 
     def __init__(self, world: World) -> None:
         """Read everything except the runs. Objects must fit their schemas."""
-        self._index, self.manager = world.once(Index), world.manager
-        self.setup = setup_of(world)
+        self._index, self.manager = world.once(ObjectIndex), world.manager
+        self.setup = read_quota_setup(world)
         self.idle = QuotaTree(self.setup.queues, self.setup.cohorts)
         self._cohorts = parents_of(self.setup.cohorts)
         self.flavors = Flavors(self.all("ResourceFlavor"), self.all("Topology"), world.nodes)
@@ -53,10 +53,10 @@ class KueueWorld:
             body["metadata"]["name"]: (body.get("overhead") or {}).get("podFixed") or {}
             for body in self.all("RuntimeClass")
         }
-        self._ranges: dict[str, Ranges] = {}
-        self._owners: dict[tuple[int, frozenset[kueue.Key], bool], KeysView[str]] = {}
+        self._ranges: dict[str, LimitRanges] = {}
+        self._owners: dict[tuple[int, frozenset[kueue.FlavorResource], bool], KeysView[str]] = {}
         self.quotas = {one.name: one for one in self.setup.queues}
-        self._queues: dict[str, StandingQueue] = {}
+        self._queues: dict[str, QueueState] = {}
 
     def all(self, kind: str) -> list[Body]:
         """Return the objects of a kind."""
@@ -66,7 +66,7 @@ class KueueWorld:
         """Return an object by name, or None."""
         return self._index.of(kind).places.get((name, namespace or None))
 
-    def queue(self, name: str) -> StandingQueue | None:
+    def queue(self, name: str) -> QueueState | None:
         """Return a ClusterQueue by name, or None."""
         body, quotas = self.find("ClusterQueue", name), self.quotas.get(name)
         if body is None or quotas is None:
@@ -82,8 +82,8 @@ class KueueWorld:
             return []
         spec, quotas = standing.body.get("spec") or {}, standing.quotas
         names = [("ResourceFlavor", flavor) for group in quotas.groups for flavor in group.flavors]
-        names += [("AdmissionCheck", check["name"]) for check in _checks(spec)]
-        names += [("Cohort", name) for name in way_up(self._cohorts, quotas.parent)[0]]
+        names += [("AdmissionCheck", check["name"]) for check in _list_admission_checks(spec)]
+        names += [("Cohort", name) for name in find_cohort_ancestors(self._cohorts, quotas.parent)[0]]
         found = [self.find(kind, name) for kind, name in names]
         return [standing.body, *(one for one in found if one is not None)]
 
@@ -97,7 +97,9 @@ class KueueWorld:
         """Return the objects of a kind in a namespace: LimitRanges or ResourceQuotas."""
         return self._index.of(kind).homes.get(namespace or None, ())
 
-    def owners(self, queue: str, keys: frozenset[kueue.Key], can_be_outranked: bool) -> KeysView[str]:
+    def owners(
+        self, queue: str, keys: frozenset[kueue.FlavorResource], can_be_outranked: bool
+    ) -> KeysView[str]:
         """Return the queues in a queue's tree of cohorts that may reclaim any of these flavors and resources.
 
         The queue itself may be among them. `can_be_outranked`: some run may have a higher priority than the
@@ -116,22 +118,23 @@ class KueueWorld:
             }.keys()
         return known
 
-    def ranges(self, namespace: str) -> Ranges:
+    def ranges(self, namespace: str) -> LimitRanges:
         """Return the LimitRanges of a namespace."""
         if namespace not in self._ranges:
-            self._ranges[namespace] = Ranges(self.within("LimitRange", namespace))
+            self._ranges[namespace] = LimitRanges(self.within("LimitRange", namespace))
         return self._ranges[namespace]
 
-    def _queue(self, body: Body, quotas: kueue.ClusterQueue) -> StandingQueue:
+    def _queue(self, body: Body, quotas: kueue.ClusterQueue) -> QueueState:
         spec = body.get("spec") or {}
         names = [flavor for group in quotas.groups for flavor in group.flavors]
         controllers = {
             name: (check["spec"]["controllerName"] if check else self._elsewhere(name))
             for name, check in (
-                (one["name"], self.find("AdmissionCheck", one["name"])) for one in _checks(spec)
+                (one["name"], self.find("AdmissionCheck", one["name"]))
+                for one in _list_admission_checks(spec)
             )
         }
-        return StandingQueue(
+        return QueueState(
             quotas.name,
             body,
             quotas,
@@ -150,7 +153,7 @@ class KueueWorld:
         """Return the flavors whose nodes are provisioned on demand."""
         return [
             flavor
-            for check in _checks(spec)
+            for check in _list_admission_checks(spec)
             if controllers[check["name"]] == PROVISIONING
             for flavor in check.get("onFlavors") or names
         ]
@@ -184,7 +187,7 @@ class KueueWorld:
             ]
         if said:
             return f"Can't admit new workloads: {', '.join(said)}."
-        return "the cohorts above it form a cycle" if in_cycle(self._cohorts, parent) else ""
+        return "the cohorts above it form a cycle" if is_in_cohort_cycle(self._cohorts, parent) else ""
 
     def _is_idle(self, check: str) -> bool:
         """Return whether one of Kueue's own checks lacks its parameters."""
@@ -210,7 +213,7 @@ class KueueWorld:
             )
         partly = sorted(
             check["name"]
-            for check in _checks(spec)
+            for check in _list_admission_checks(spec)
             if check["name"] in several and set(check.get("onFlavors") or flavors) != set(flavors)
         )
         if partly:
@@ -224,11 +227,11 @@ class KueueWorld:
         return said
 
 
-def _checks(spec: Body) -> list[Body]:
+def _list_admission_checks(spec: Body) -> list[Body]:
     strategy = spec.get("admissionChecksStrategy") or {}
     return list(strategy.get("admissionChecks") or ())
 
 
-def read(world: World) -> KueueWorld:
+def read_kueue_world(world: World) -> KueueWorld:
     """Return the world as Kueue sees it, read once."""
     return world.once(KueueWorld)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from gangplan.kueue.model import Key
-from gangplan.kueue.units import PODS, exact
-from gangplan.model.amounts import say
+from gangplan.kueue.model import FlavorResource
+from gangplan.kueue.units import KUEUE_PODS, convert_from_kueue_count
+from gangplan.model.amounts import format_with_unit
 from gangplan.rules.model import NOTE
 from gangplan.rules.sweeps import SWEEP_SLOWER, SWEEP_UNCAPPED
-from gangplan.validate.kueue.model import Verdict
-from gangplan.validate.kueue.standing import read
+from gangplan.validate.kueue.model import AdmissionVerdict
+from gangplan.validate.kueue.standing import read_kueue_world
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World
 
@@ -28,22 +28,22 @@ LASTING = ("launcher", "node", "worker")
 QUEUE = ("metadata", "labels", "kueue.x-k8s.io/queue-name")
 
 
-def _trials(number: int) -> str:
+def _format_trial_count(number: int) -> str:
     return f"{number} trial{'s' if number != 1 else ''}"
 
 
-def _at_once(number: int) -> str:
-    return f"{_trials(number)} {'runs' if number == 1 else 'run'} at once"
+def _format_concurrent_trials(number: int) -> str:
+    return f"{_format_trial_count(number)} {'runs' if number == 1 else 'run'} at once"
 
 
-def held_back(world: World, run: BuiltRun, verdict: Verdict) -> Iterator[Problem]:
+def check_sweep_concurrency(world: World, run: BuiltRun, verdict: AdmissionVerdict) -> Iterator[Problem]:
     """Report that Kueue would admit more trials at once than maxConcurrent, or fewer than requested."""
     trial = run.unit.job.trial
     if trial is None:
         return
     most = most_at_once(world, verdict)
     if most is None or most > trial.at_once:
-        number = "any number of trials" if most is None else f"as many as {_trials(most)}"
+        number = "any number of trials" if most is None else f"as many as {_format_trial_count(most)}"
         message = f"queue '{verdict.queue}' lets {number} run at once, and maxConcurrent is {trial.at_once}"
         help = (
             "Keep the sweep's own queue and its quota of pods as they are rendered; trials of very different"
@@ -51,41 +51,43 @@ def held_back(world: World, run: BuiltRun, verdict: Verdict) -> Iterator[Problem
         )
         yield Problem(QUEUE, message, help, SWEEP_UNCAPPED, field=FIELD)
         return
-    fits, short = at_once(world, verdict)
+    fits, short = count_runs_at_once(world, verdict)
     wanted = min(trial.at_once, trial.of)
     if fits < wanted:
         flavor, resource = short
-        if resource == PODS:
+        if resource == KUEUE_PODS:
             message = (
-                f"{_at_once(fits)} until the first steps have ended, not {wanted}: what is left by"
-                " pods that end before their trial is room for no other one"
+                f"{_format_concurrent_trials(fits)} until the first steps have ended, not {wanted}: what is"
+                " left by pods that end before their trial is room for no other one"
             )
             help = "Do what steps do in another job, or leave it as it is: it costs time, not more."
             yield Problem(QUEUE, message, help, SWEEP_SLOWER, field=FIELD, level=NOTE)
             return
-        standing = read(world)
-        there = say(resource, exact(resource, standing.idle.most(verdict.queue, short)))
+        standing = read_kueue_world(world)
+        there = format_with_unit(
+            resource, convert_from_kueue_count(resource, standing.idle.most(verdict.queue, short))
+        )
         message = (
-            f"{_at_once(fits)}, not {wanted}: the team's quota holds {there} in flavor {flavor},"
-            f" and one trial takes {say(resource, verdict.usage[short])}"
+            f"{_format_concurrent_trials(fits)}, not {wanted}: the team's quota holds {there} in flavor"
+            f" {flavor}, and one trial takes {format_with_unit(resource, verdict.usage[short])}"
         )
         help = f"Write maxConcurrent: {fits}, make trials smaller, or ask for more quota."
         yield Problem(QUEUE, message, help, SWEEP_SLOWER, field=FIELD)
 
 
-def most_at_once(world: World, verdict: Verdict) -> int | None:
+def most_at_once(world: World, verdict: AdmissionVerdict) -> int | None:
     """Return the most runs like this one that its queue ever holds, or None without a bound.
 
     Pods that end before their run free their quota. When another run is admitted, each of the others still
     holds at least the quota of its lasting pods.
     """
-    standing = read(world)
+    standing = read_kueue_world(world)
     queue = standing.quotas[verdict.queue]
     asked, lasting = dict[str, Fraction](), dict[str, Fraction]()
     for podset, flavors in verdict.assignment.items():
         count, each = verdict.requests[podset]
         for resource in flavors:
-            amount = count * each.get(resource, Fraction(resource == PODS))
+            amount = count * each.get(resource, Fraction(resource == KUEUE_PODS))
             asked[resource] = asked.get(resource, Fraction(0)) + amount
             lasting[resource] = lasting.get(resource, Fraction(0)) + amount * (podset in LASTING)
     bounds = []
@@ -94,16 +96,19 @@ def most_at_once(world: World, verdict: Verdict) -> int | None:
         if not lasting[resource] or group is None:
             continue
         keys = [(flavor, resource) for flavor in group.flavors]
-        whole = sum((exact(resource, standing.idle.most(queue.name, key)) for key in keys), Fraction(0))
+        whole = sum(
+            (convert_from_kueue_count(resource, standing.idle.most(queue.name, key)) for key in keys),
+            Fraction(0),
+        )
         bounds.append(int((whole - amount) // lasting[resource]) + 1)
     return min(bounds, default=None)
 
 
-def at_once(world: World, verdict: Verdict) -> tuple[int, Key]:
+def count_runs_at_once(world: World, verdict: AdmissionVerdict) -> tuple[int, FlavorResource]:
     """Return how many runs like this one an idle cluster admits in its flavors, and what runs out first."""
-    standing = read(world)
+    standing = read_kueue_world(world)
     fits = {
-        key: int(exact(key[1], standing.idle.most(verdict.queue, key)) // amount)
+        key: int(convert_from_kueue_count(key[1], standing.idle.most(verdict.queue, key)) // amount)
         for key, amount in sorted(verdict.usage.items())
         if amount
     }

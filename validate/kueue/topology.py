@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gangplan.records import dataclass
-from gangplan.validate.kueue.counting import Excluded, PlacedShape, Slices, Taken, add_taken, fill
+from gangplan.validate.kueue.counting import (
+    ExcludedNodes,
+    PlacedShape,
+    Slices,
+    TakenAmounts,
+    add_taken,
+    fill_domain_counts,
+)
 from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree
 
 
@@ -29,7 +36,7 @@ class TopologySearch:
     layers: tuple[tuple[str, int], ...] = ()
 
 
-class MissingError(Exception):
+class PlacementError(Exception):
     """The pods do not fit; `message` is Kueue's message."""
 
     def __init__(self, message: str) -> None:
@@ -37,24 +44,28 @@ class MissingError(Exception):
         self.message = message
 
 
-def place(
-    tree: TopologyTree, search: TopologySearch, shape: PlacedShape, taken: Taken
+def place_pod_set(
+    tree: TopologyTree, search: TopologySearch, shape: PlacedShape, taken: TakenAmounts
 ) -> list[tuple[TopologyDomain, int, int]]:
     """Return (leaf, pods, leader pods) and record them in `taken`.
 
-    Raises `MissingError` if they do not fit.
+    Raises `PlacementError` if they do not fit.
     """
-    stats = fill(tree, shape, search.slices, taken)
-    level, found = _level(tree, search, search.level, stats)
-    found = _least(found, search, search.count, search.leaders, search.slices.size, in_slices=True)
+    stats = fill_domain_counts(tree, shape, search.slices, taken)
+    level, found = _find_fitting_topology_level(tree, search, search.level, stats)
+    found = _select_fewest_domains(
+        found, search, search.count, search.leaders, search.slices.size, in_slices=True
+    )
     last = len(tree.levels) - 1
     while level < min(last, search.slices.level):
-        below = _sorted([child for domain in found for child in domain.children], search)
-        found = _least(below, search, search.count, search.leaders, search.slices.size, in_slices=True)
+        below = _sort_topology_domains([child for domain in found for child in domain.children], search)
+        found = _select_fewest_domains(
+            below, search, search.count, search.leaders, search.slices.size, in_slices=True
+        )
         level += 1
     while level < last:
         size = 1 if level < search.slices.level else search.slices.inner.get(level + 1, 1)
-        found = [leaf for domain in found for leaf in _below(domain, search, size)]
+        found = [leaf for domain in found for leaf in _spread_pods_over_subdomains(domain, search, size)]
         level += 1
     placed = [(leaf, leaf.pods, leaf.leaders) for leaf in found]
     for leaf, pods, leaders in placed:
@@ -64,89 +75,101 @@ def place(
     return placed
 
 
-def _below(domain: TopologyDomain, search: TopologySearch, size: int) -> list[TopologyDomain]:
+def _spread_pods_over_subdomains(
+    domain: TopologyDomain, search: TopologySearch, size: int
+) -> list[TopologyDomain]:
     """Spread the pods of a domain over the domains below it."""
-    below = _sorted(domain.children, search)
+    below = _sort_topology_domains(domain.children, search)
     if size > 1:
         for one in below:
             one.slices, one.slices_led = one.pods // size, one.pods_led // size
-    return _least(below, search, domain.pods, domain.leaders, size, in_slices=size > 1)
+    return _select_fewest_domains(below, search, domain.pods, domain.leaders, size, in_slices=size > 1)
 
 
-def _sorted(domains: Iterable[TopologyDomain], search: TopologySearch) -> list[TopologyDomain]:
+def _sort_topology_domains(domains: Iterable[TopologyDomain], search: TopologySearch) -> list[TopologyDomain]:
     sign = 1 if search.unconstrained else -1
     return sorted(domains, key=lambda one: (sign * one.slices, one.pods, one.values))
 
 
-def _sorted_led(domains: Iterable[TopologyDomain], search: TopologySearch) -> list[TopologyDomain]:
+def _sort_domains_for_leaders(
+    domains: Iterable[TopologyDomain], search: TopologySearch
+) -> list[TopologyDomain]:
     sign = 1 if search.unconstrained else -1
     return sorted(domains, key=lambda one: (-one.leaders, sign * one.slices_led, one.pods_led, one.values))
 
 
-def _level(
-    tree: TopologyTree, search: TopologySearch, level: int, stats: Excluded
+def _find_fitting_topology_level(
+    tree: TopologyTree, search: TopologySearch, level: int, stats: ExcludedNodes
 ) -> tuple[int, list[TopologyDomain]]:
     """Return the level at which the pods fit, and the domains there."""
     if not tree.by_level[level]:
-        raise MissingError(f"no topology domains at level: {tree.levels[level]}")
-    domains = _sorted_led(tree.by_level[level], search)
+        raise PlacementError(f"no topology domains at level: {tree.levels[level]}")
+    domains = _sort_domains_for_leaders(tree.by_level[level], search)
     count = search.count // search.slices.size
     top = domains[0]
     fits = top.slices_led >= count and top.leaders >= search.leaders
     if fits and not search.unconstrained:
-        top = _best(domains, count, search.leaders, in_slices=True)
+        top = _find_tightest_domain(domains, count, search.leaders, in_slices=True)
     if search.unconstrained:
         for one in domains:
             room = one.slices_led if search.leaders else one.slices
             if one.leaders >= search.leaders and room >= count:
                 return level, [one]
         if search.required:
-            raise MissingError(_not_fit(tree, search, level, domains[-1].pods, count, stats))
+            raise PlacementError(
+                _describe_topology_shortage(tree, search, level, domains[-1].pods, count, stats)
+            )
     if top.slices_led >= count and top.leaders >= search.leaders:
         return level, [top]
     if search.required:
-        raise MissingError(_not_fit(tree, search, level, top.slices, count, stats))
+        raise PlacementError(_describe_topology_shortage(tree, search, level, top.slices, count, stats))
     if level > 0 and not search.unconstrained:
-        return _level(tree, search, level - 1, stats)
-    return level, _several(tree, search, level, domains, count, stats)
+        return _find_fitting_topology_level(tree, search, level - 1, stats)
+    return level, _combine_topology_domains(tree, search, level, domains, count, stats)
 
 
-def _several(
+def _combine_topology_domains(
     tree: TopologyTree,
     search: TopologySearch,
     level: int,
     domains: list[TopologyDomain],
     count: int,
-    stats: Excluded,
+    stats: ExcludedNodes,
 ) -> list[TopologyDomain]:
     """Return several domains that fit the pods together, those of the leaders first."""
-    domains = _leader_first(domains, search.count, search.leaders, search.slices.size, in_slices=True)
+    domains = _move_leader_domain_first(
+        domains, search.count, search.leaders, search.slices.size, in_slices=True
+    )
     results: list[TopologyDomain] = []
     left, leaders, at = count, search.leaders, 0
     while leaders > 0 and at < len(domains) and domains[at].leaders > 0:
         one = domains[at]
         if not search.unconstrained and one.slices_led >= left:
-            one = _best(domains[at:], left, leaders, in_slices=True)
+            one = _find_tightest_domain(domains[at:], left, leaders, in_slices=True)
         results.append(one)
         leaders -= one.leaders
         left -= one.slices_led
         at += 1
     if leaders > 0:
-        raise MissingError(_not_fit(tree, search, level, search.leaders - leaders, count, stats))
-    rest = _sorted(domains[at:], search)
+        raise PlacementError(
+            _describe_topology_shortage(tree, search, level, search.leaders - leaders, count, stats)
+        )
+    rest = _sort_topology_domains(domains[at:], search)
     for at, one in enumerate(rest):
         if left <= 0:
             break
         if not search.unconstrained and one.slices >= left:
-            one = _best(rest[at:], left, 0, in_slices=True)
+            one = _find_tightest_domain(rest[at:], left, 0, in_slices=True)
         results.append(one)
         left -= one.slices
     if left > 0:
-        raise MissingError(_not_fit(tree, search, level, count - left, count, stats))
+        raise PlacementError(_describe_topology_shortage(tree, search, level, count - left, count, stats))
     return results
 
 
-def _best(domains: Sequence[TopologyDomain], needed: int, leaders: int, *, in_slices: bool) -> TopologyDomain:
+def _find_tightest_domain(
+    domains: Sequence[TopologyDomain], needed: int, leaders: int, *, in_slices: bool
+) -> TopologyDomain:
     """Return the domain with the least sufficient room, or the first if no domain has enough."""
     best, room = domains[0], 0
     for one in domains:
@@ -161,7 +184,7 @@ def _best(domains: Sequence[TopologyDomain], needed: int, leaders: int, *, in_sl
     return best
 
 
-def _leader_first(
+def _move_leader_domain_first(
     domains: list[TopologyDomain], count: int, leaders: int, size: int, *, in_slices: bool
 ) -> list[TopologyDomain]:
     """Move the first domain that takes the leaders and leaves room for the rest to the front (0.19)."""
@@ -176,7 +199,7 @@ def _leader_first(
     return domains
 
 
-def _least(
+def _select_fewest_domains(
     domains: list[TopologyDomain],
     search: TopologySearch,
     count: int,
@@ -186,7 +209,7 @@ def _least(
     in_slices: bool,
 ) -> list[TopologyDomain]:
     """Return the fewest domains that suffice, with their counts set to what each takes."""
-    domains = _leader_first(domains, count, leaders, size, in_slices=in_slices)
+    domains = _move_leader_domain_first(domains, count, leaders, size, in_slices=in_slices)
     result: list[TopologyDomain] = []
     left = count // size if in_slices else count
     unit = size if in_slices else 1
@@ -194,7 +217,7 @@ def _least(
         if leaders > 0:
             led = one.slices_led if in_slices else one.pods_led
             if not search.unconstrained and led >= left and one.leaders >= leaders:
-                one = _best(domains[at:], left, leaders, in_slices=in_slices)
+                one = _find_tightest_domain(domains[at:], left, leaders, in_slices=in_slices)
                 led = one.slices_led if in_slices else one.pods_led
             is_last = led >= left and one.leaders >= leaders
             takes, one.leaders = min(led, left), min(one.leaders, leaders)
@@ -202,7 +225,7 @@ def _least(
         else:
             room = one.slices if in_slices else one.pods
             if not search.unconstrained and room >= left:
-                one = _best(domains[at:], left, 0, in_slices=in_slices)
+                one = _find_tightest_domain(domains[at:], left, 0, in_slices=in_slices)
                 room = one.slices if in_slices else one.pods
             is_last, takes, one.leaders = room >= left, min(room, left), 0
         one.pods = takes * unit
@@ -215,11 +238,11 @@ def _least(
     return result
 
 
-def _not_fit(
-    tree: TopologyTree, search: TopologySearch, level: int, fit: int, count: int, stats: Excluded
+def _describe_topology_shortage(
+    tree: TopologyTree, search: TopologySearch, level: int, fit: int, count: int, stats: ExcludedNodes
 ) -> str:
     if len(search.layers) > 1:
-        return _not_fit_layers(tree, search, level, stats)
+        return _describe_layered_shortage(tree, search, level, stats)
     unit = "pod" if search.slices.size == 1 else "slice"
     if fit == 0:
         said = f"doesn't allow to fit any of {count} {unit}(s)"
@@ -228,16 +251,18 @@ def _not_fit(
     return f'topology "{tree.topology}" {said}{stats.text()}'
 
 
-def _not_fit_layers(tree: TopologyTree, search: TopologySearch, level: int, stats: Excluded) -> str:
+def _describe_layered_shortage(
+    tree: TopologyTree, search: TopologySearch, level: int, stats: ExcludedNodes
+) -> str:
     best = min(tree.by_level[level], key=lambda one: (-one.slices, one.values))
     said = f'topology "{tree.topology}" doesn\'t allow to fit'
     for label, size in search.layers:
-        fit = _slices_below(best, tree.levels.index(label) - level, size)
+        fit = _count_slices_below(best, tree.levels.index(label) - level, size)
         said += f"; {fit}/{search.count // size} slice(s) fit on level {label}"
     return said + stats.text()
 
 
-def _slices_below(domain: TopologyDomain, depth: int, size: int) -> int:
+def _count_slices_below(domain: TopologyDomain, depth: int, size: int) -> int:
     if depth <= 0:
         return domain.pods // size
-    return sum(_slices_below(child, depth - 1, size) for child in domain.children)
+    return sum(_count_slices_below(child, depth - 1, size) for child in domain.children)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gangplan.model.amounts import say
-from gangplan.validate.kueue.model import Verdict
+from gangplan.model.amounts import format_with_unit
+from gangplan.validate.kueue.model import AdmissionVerdict
 
 # Part of the name of a sweep's queue (resolve/sweeps.py); names of team queues have no dot.
 SWEEP = ".sweep-"
 
 
-def admission_words(verdict: Verdict | None) -> str:
+def format_admission(verdict: AdmissionVerdict | None) -> str:
     """Format a verdict: `admitted at once when idle (...)` or `never: ...`, with what the run borrows."""
     if verdict is None:
         return "not judged: the objects are invalid"
@@ -23,7 +23,7 @@ def admission_words(verdict: Verdict | None) -> str:
     words = f"admitted at once when idle ({flavors})"
     if verdict.borrowed:
         beyond = ", ".join(
-            f"{say(resource, value)} of {flavor}"
+            f"{format_with_unit(resource, value)} of {flavor}"
             for (flavor, resource), value in sorted(verdict.borrowed.items())
         )
         if SWEEP in verdict.queue:

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.network.beyond import beyond_policy
-from gangplan.validate.network.clean import Clean
-from gangplan.validate.network.closed import unreachable
-from gangplan.validate.network.leaks import leaking
-from gangplan.validate.network.proxied import closed_proxies
+from gangplan.validate.network.beyond import check_beyond_policies
+from gangplan.validate.network.clean import CleanRuns
+from gangplan.validate.network.closed import check_needed_connections
+from gangplan.validate.network.leaks import check_open_connections
+from gangplan.validate.network.proxied import check_closed_proxies
 from gangplan.validate.network.scene import Scene, scene_of
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World
 
-__all__ = ["connections", "reachability"]
+__all__ = ["check_reachability", "connections"]
 
 
-def reachability(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_reachability(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Yield what `connections` finds; of equal runs without problems, only the first is examined."""
-    clean = world.once(Clean)
+    clean = world.once(CleanRuns)
     key = clean.key(run)
     if key is None or key in clean.known:
         return
@@ -37,7 +37,7 @@ def reachability(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
 
 def connections(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Yield connections that are wrongly closed or open, and traffic that NetworkPolicy does not see."""
-    yield from unreachable(scene)
-    yield from leaking(scene)
-    yield from beyond_policy(scene)
-    yield from closed_proxies(scene)
+    yield from check_needed_connections(scene)
+    yield from check_open_connections(scene)
+    yield from check_beyond_policies(scene)
+    yield from check_closed_proxies(scene)

@@ -7,25 +7,23 @@ import re
 from collections.abc import Iterator
 
 from gangplan.rules.network import HOST_NETWORK, NETWORK_OPEN, RDMA_BYPASSES_POLICY
+from gangplan.spec.fabrics import NETWORKS_ANNOTATION
 from gangplan.validate.network.pods import RolePods
 from gangplan.validate.network.scene import Scene
-from gangplan.validate.problems import Problem, Step
+from gangplan.validate.problems import PathStep, Problem
 
-# Multus reads it (k8s.v1.cni.cncf.io, v4); every network in it becomes an interface in addition to the
-# cluster's.
-NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # GKE reads it: interfaces of a pod, by network (GKE, multi-network support for pods).
-INTERFACES = "networking.gke.io/interfaces"
+INTERFACES_ANNOTATION = "networking.gke.io/interfaces"
 # Names that device plugins give to RDMA and SR-IOV devices: rdma/hca, rdma/ib, nvidia.com/roce,
 # openshift.io/sriov-ib, vpc.amazonaws.com/efa.
 DEVICE = re.compile(r"(^rdma/|rdma|roce|infiniband|sriov|/efa$|/hca)", re.IGNORECASE)
 
 
-def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
+def check_beyond_policies(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Yield a problem per role on the node's network, and one for RDMA devices and extra networks."""
     for role in scene.roles:
         if role.name in scene.hosted:
-            yield scene.runtime, _declared(scene, role)
+            yield scene.runtime, _report_declared_host_network(scene, role)
         elif role.template["spec"].get("hostNetwork"):
             yield (
                 scene.runtime,
@@ -37,7 +35,7 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
                     field="posture",
                 ),
             )
-    found = [(role, path, what) for role in scene.roles for path, what in fabrics(scene, role)]
+    found = [(role, path, what) for role in scene.roles for path, what in find_extra_networks(scene, role)]
     if found:
         what = ", ".join(dict.fromkeys(words for _, _, words in found))
         titles = " and ".join(dict.fromkeys(role.title for role, _, _ in found))
@@ -54,7 +52,7 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
         )
 
 
-def _declared(scene: Scene, role: RolePods) -> Problem:
+def _report_declared_host_network(scene: Scene, role: RolePods) -> Problem:
     """Report pods that the platform put into the network of their nodes."""
     job = scene.run.unit.job
     port = f" takes SSH on port {job.image.ssh.port} and" if job.uses_mpi else ""
@@ -68,16 +66,16 @@ def _declared(scene: Scene, role: RolePods) -> Problem:
     )
 
 
-def fabrics(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Step, ...], str]]:
+def find_extra_networks(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[PathStep, ...], str]]:
     """Yield the secondary networks and RDMA devices of a role, each with its path and in words.
 
     Devices are recognised by the names that the run's pool declares, those from a patch by typical names.
     """
     annotations = (role.template.get("metadata") or {}).get("annotations") or {}
-    for network in _networks(annotations.get(NETWORKS) or ""):
-        yield (*role.path, "metadata", "annotations", NETWORKS), f"network {network}"
-    for network in _of_gke(annotations.get(INTERFACES) or ""):
-        yield (*role.path, "metadata", "annotations", INTERFACES), f"network {network}"
+    for network in _parse_multus_networks(annotations.get(NETWORKS_ANNOTATION) or ""):
+        yield (*role.path, "metadata", "annotations", NETWORKS_ANNOTATION), f"network {network}"
+    for network in _parse_gke_networks(annotations.get(INTERFACES_ANNOTATION) or ""):
+        yield (*role.path, "metadata", "annotations", INTERFACES_ANNOTATION), f"network {network}"
     declared = scene.run.unit.job.fabric.resources
     for at, container in enumerate(role.template["spec"]["containers"]):
         resources = container.get("resources") or {}
@@ -87,7 +85,7 @@ def fabrics(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Step, ...], st
                 yield (*role.path, "spec", "containers", at, "resources", kind, name), f"device {name}"
 
 
-def _of_gke(annotation: str) -> list[str]:
+def _parse_gke_networks(annotation: str) -> list[str]:
     """Return the networks in addition to the pod's own, or the annotation itself if it is not valid."""
     try:
         listed = json.loads(annotation or "[]")
@@ -97,7 +95,7 @@ def _of_gke(annotation: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name != "default"]
 
 
-def _networks(annotation: str) -> list[str]:
+def _parse_multus_networks(annotation: str) -> list[str]:
     """Return the networks of the annotation, each once; an annotation in JSON is returned as it is."""
     if annotation.lstrip().startswith("["):
         return [annotation]

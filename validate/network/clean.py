@@ -19,24 +19,25 @@ from typing import Any
 
 from gangplan.model.backend import Backend
 from gangplan.model.job import HASH_LENGTH
-from gangplan.validate.apiserver.forms import Body
+from gangplan.objects import Body
+from gangplan.spec.fabrics import NETWORKS_ANNOTATION
 from gangplan.validate.expand import EXPANDERS
-from gangplan.validate.memo import Seen
-from gangplan.validate.network.beyond import INTERFACES, NETWORKS
-from gangplan.validate.network.proxied import VARIABLES
-from gangplan.validate.network.relation import NAME
-from gangplan.validate.world import BuiltRun, World, namespaces
+from gangplan.validate.memo import SeenKeys
+from gangplan.validate.network.beyond import INTERFACES_ANNOTATION
+from gangplan.validate.network.proxied import PROXY_VARIABLES
+from gangplan.validate.network.relation import NAMESPACE_NAME_LABEL
+from gangplan.validate.world import BuiltRun, World, index_namespace_labels
 
 RUN = "\N{NULL}"  # no object can contain it; JSON escapes it
 OTHER = None  # any value that no policy mentions
 
 
-class Clean:
+class CleanRuns:
     """The runs of a world in which nothing was found; for `World.once`."""
 
     def __init__(self, world: World) -> None:
-        self.known = Seen()
-        self._homes = world.once(namespaces)
+        self.known = SeenKeys()
+        self._homes = world.once(index_namespace_labels)
         self._policies: dict[str, list[Body]] = {}
         for body in world.of_kind("NetworkPolicy"):
             self._policies.setdefault(body["metadata"].get("namespace", ""), []).append(body["spec"])
@@ -57,12 +58,20 @@ class Clean:
             if body["kind"] == "NetworkPolicy"
         ]
         policies = "".join(
-            (_text(own), self._text(namespace), self._text(dns.namespace), _text(dns.labels), NAME)
+            (
+                _text(own),
+                self._text(namespace),
+                self._text(dns.namespace),
+                _text(dns.labels),
+                NAMESPACE_NAME_LABEL,
+            )
         )
         home = self._homes.get(namespace)
         facts = (
             namespace == dns.namespace,
-            None if home is None else _mentioned({**home, NAME: namespace}, policies),
+            None
+            if home is None
+            else _select_mentioned_labels({**home, NAMESPACE_NAME_LABEL: namespace}, policies),
             (dns.namespace, dns.ports, dns.addresses),
             (
                 job.posture,
@@ -72,8 +81,8 @@ class Clean:
                 job.fabric.access.node_addresses,
             ),
             [(one.cidr, one.excluding, one.ports) for one in job.egress],
-            *_of_all_pods(runtime),
-            [*_roles(job.backend, train_job, runtime, policies)],
+            *_collect_shared_label_sources(runtime),
+            [*_collect_role_network_facts(job.backend, train_job, runtime, policies)],
         )
         text = policies + _text(facts)
         # A patch may rename a run, even to a text that this proof uses itself: then the name stays in the
@@ -92,7 +101,7 @@ class Clean:
 _text = json.JSONEncoder(check_circular=False).encode
 
 
-def _mentioned(labels: Mapping[str, str], policies: str) -> list[tuple[str, str | None]]:
+def _select_mentioned_labels(labels: Mapping[str, str], policies: str) -> list[tuple[str, str | None]]:
     """Return the labels that policies mention, with their values if policies mention those."""
     return [
         (key, value if f'"{value}"' in policies else OTHER)
@@ -101,7 +110,7 @@ def _mentioned(labels: Mapping[str, str], policies: str) -> list[tuple[str, str 
     ]
 
 
-def _of_all_pods(holder: Body) -> tuple[Any, ...]:
+def _collect_shared_label_sources(holder: Body) -> tuple[Any, ...]:
     """Return what adds labels to all pods of a run."""
     spec = holder["spec"]
     jobs = (spec.get("template") or {}).get("spec") or {}
@@ -113,7 +122,7 @@ def _of_all_pods(holder: Body) -> tuple[Any, ...]:
     )
 
 
-def _roles(made: Backend, job: Body, holder: Body, policies: str) -> Iterator[Any]:
+def _collect_role_network_facts(made: Backend, job: Body, holder: Body, policies: str) -> Iterator[Any]:
     """Yield what matters about the pods of each role."""
     is_indexed = made.index_label in policies
     for one in EXPANDERS[made.kind](job, holder, 0):
@@ -122,27 +131,32 @@ def _roles(made: Backend, job: Body, holder: Body, policies: str) -> Iterator[An
             one.replicas,
             one.entry.get("groupName"),
             one.each if is_indexed else min(one.count, 2),
-            *_pods(one.template, one.labels, policies),
+            *_collect_template_network_facts(one.template, one.labels, policies),
         )
 
 
-def _pods(template: Body, labels: Mapping[str, str], policies: str) -> tuple[Any, ...]:
+def _collect_template_network_facts(
+    template: Body, labels: Mapping[str, str], policies: str
+) -> tuple[Any, ...]:
     """Return what the proof reads of a template."""
     metadata, spec = template.get("metadata") or {}, template["spec"]
     return (
-        _mentioned(labels, policies),
-        [(metadata.get("annotations") or {}).get(one) for one in (NETWORKS, INTERFACES)],
+        _select_mentioned_labels(labels, policies),
+        [
+            (metadata.get("annotations") or {}).get(one)
+            for one in (NETWORKS_ANNOTATION, INTERFACES_ANNOTATION)
+        ],
         spec.get("hostNetwork"),
-        [_container(one) for one in spec["containers"]],
-        [one.get("ports") for one in _sidecars(spec)],
+        [_collect_container_facts(one) for one in spec["containers"]],
+        [one.get("ports") for one in _list_sidecar_containers(spec)],
     )
 
 
-def _sidecars(spec: Body) -> Sequence[Body]:
+def _list_sidecar_containers(spec: Body) -> Sequence[Body]:
     return [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
 
 
-def _container(one: Body) -> Any:
+def _collect_container_facts(one: Body) -> Any:
     """Return ports, proxies and devices of a container."""
     resources = one.get("resources") or {}
     return (
@@ -151,7 +165,7 @@ def _container(one: Body) -> Any:
         [
             (variable["name"], variable.get("value"))
             for variable in one.get("env") or ()
-            if variable["name"].upper() in VARIABLES
+            if variable["name"].upper() in PROXY_VARIABLES
         ],
         [*(resources.get("limits") or ()), *(resources.get("requests") or ())],
     )

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from gangplan.records import dataclass
 from gangplan.rules.network import NETWORK_UNREACHABLE
 from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup
-from gangplan.validate.network.ranges import Ports, Region, region_minus
-from gangplan.validate.network.relation import address_grants, closing, one_side
-from gangplan.validate.network.scene import Need, Scene
+from gangplan.validate.network.ranges import Ports, Region, subtract_region
+from gangplan.validate.network.relation import find_address_grants, find_closing_policies, find_side_ports
+from gangplan.validate.network.scene import NeededConnection, Scene
 from gangplan.validate.problems import Problem
 
 MOST = 4
@@ -28,23 +28,25 @@ class UnmetNeed:
     fix: str
 
 
-def unreachable(scene: Scene) -> Iterator[tuple[int, Problem]]:
+def check_needed_connections(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Report every connection that the run needs and does not have."""
     by_place: dict[int, list[UnmetNeed]] = {}
     outside = (
-        *_outside(scene, scene.declared, "declared egress"),
-        *_outside(scene, scene.dns_region, "DNS"),
-        *_outside(scene, scene.nodes("egress"), "workers in their node's network"),
-        *_outside(scene, scene.nodes("ingress"), "workers in their node's network", "ingress"),
+        *_find_unreachable_addresses(scene, scene.declared, "declared egress"),
+        *_find_unreachable_addresses(scene, scene.dns_region, "DNS"),
+        *_find_unreachable_addresses(scene, scene.nodes("egress"), "workers in their node's network"),
+        *_find_unreachable_addresses(
+            scene, scene.nodes("ingress"), "workers in their node's network", "ingress"
+        ),
     )
-    for missing in (*_inside(scene), *outside):
+    for missing in (*_find_unmet_pod_connections(scene), *outside):
         own = [one.index for one in missing.closers if one.index >= 0]
         by_place.setdefault(own[0] if own else scene.train_job, []).append(missing)
     for index, found in sorted(by_place.items()):
-        yield index, _problem(found, scene, index)
+        yield index, _report_unmet_needs(found, scene, index)
 
 
-def _problem(found: list[UnmetNeed], scene: Scene, index: int) -> Problem:
+def _report_unmet_needs(found: list[UnmetNeed], scene: Scene, index: int) -> Problem:
     shown = "; ".join(dict.fromkeys(one.words for one in found[:MOST]))
     more = f" and {len(found) - MOST} more connections" if len(found) > MOST else ""
     names = list(dict.fromkeys(f"'{one.name}'" for missing in found for one in missing.closers))
@@ -59,38 +61,40 @@ def _problem(found: list[UnmetNeed], scene: Scene, index: int) -> Problem:
     )
 
 
-def _inside(scene: Scene) -> Iterator[UnmetNeed]:
+def _find_unmet_pod_connections(scene: Scene) -> Iterator[UnmetNeed]:
     for need in scene.needs():
-        out = one_side(
+        out = find_side_ports(
             scene.policies.get(need.source.namespace, ()), "egress", need.source, need.target, sure=True
         )
-        into = one_side(
+        into = find_side_ports(
             scene.policies.get(need.target.namespace, ()), "ingress", need.target, need.source, sure=True
         )
         if lacks := need.ports - out:
-            yield _missing(scene, need, "egress", lacks)
+            yield _build_unmet_need(scene, need, "egress", lacks)
         elif lacks := need.ports - into:
-            yield _missing(scene, need, "ingress", lacks)
+            yield _build_unmet_need(scene, need, "ingress", lacks)
 
 
-def _missing(scene: Scene, need: Need, direction: Direction, lacks: Ports) -> UnmetNeed:
+def _build_unmet_need(scene: Scene, need: NeededConnection, direction: Direction, lacks: Ports) -> UnmetNeed:
     subject, other = need.source, need.target
     if direction == "ingress":
         subject, other = other, subject
-    closers = _closers(scene, direction, subject)
+    closers = _list_closing_policies(scene, direction, subject)
     way = "to" if direction == "egress" else "from"
-    fix = f"{direction} of the {subject.title} on {lacks} {way} {_who(scene, other)}"
+    fix = f"{direction} of the {subject.title} on {lacks} {way} {_describe_peer_pods(scene, other)}"
     words = f"{need.source.title} cannot reach {need.target.title} on {lacks} ({need.why})"
     return UnmetNeed(words, direction, closers, fix)
 
 
-def _closers(scene: Scene, direction: Direction, subject: PodGroup) -> tuple[NetworkPolicy, ...]:
+def _list_closing_policies(
+    scene: Scene, direction: Direction, subject: PodGroup
+) -> tuple[NetworkPolicy, ...]:
     """Return the policies that close a direction, the run's own first."""
-    found = closing(scene.policies.get(subject.namespace, ()), direction, subject, sure=True)
+    found = find_closing_policies(scene.policies.get(subject.namespace, ()), direction, subject, sure=True)
     return tuple(sorted(found, key=lambda one: one.index < 0))
 
 
-def _who(scene: Scene, pods: PodGroup) -> str:
+def _describe_peer_pods(scene: Scene, pods: PodGroup) -> str:
     if pods is scene.dns:
         dns = scene.run.unit.job.platform.dns
         labels = ", ".join(f"{key}: {value}" for key, value in dns.labels)
@@ -100,7 +104,7 @@ def _who(scene: Scene, pods: PodGroup) -> str:
     return pods.title
 
 
-def _outside(
+def _find_unreachable_addresses(
     scene: Scene, declared: Region, why: str, direction: Direction = "egress"
 ) -> Iterator[UnmetNeed]:
     """Yield addresses that the run cannot reach, or be reached from, once for all pods that lack the same."""
@@ -108,13 +112,13 @@ def _outside(
     for pods in scene.pods if declared else ():
         opened = tuple(
             (addresses, grant.ports)
-            for addresses, grant in address_grants(scene.own, direction, pods, sure=True)
+            for addresses, grant in find_address_grants(scene.own, direction, pods, sure=True)
         )
-        if lacks := region_minus(declared, opened):
+        if lacks := subtract_region(declared, opened):
             told.setdefault(lacks, []).append(pods)
     for lacks, sources in told.items():
         where = "; ".join(f"{addresses} on {ports}" for addresses, ports in lacks[:MOST])
-        closers = _closers(scene, direction, sources[0])
+        closers = _list_closing_policies(scene, direction, sources[0])
         titles = " and ".join(pods.title for pods in sources)
         is_out = direction == "egress"
         verb = "cannot reach" if is_out else "cannot be reached from"

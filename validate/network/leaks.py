@@ -11,20 +11,20 @@ from dataclasses import field
 
 from gangplan.records import dataclass
 from gangplan.rules.network import NETWORK_OPEN
-from gangplan.validate.network.labels import one_of, said
+from gangplan.validate.network.labels import build_label_values, format_selector
 from gangplan.validate.network.policy import DIRECTIONS, Direction, NetworkPolicy, PodGroup, PolicyPeer
-from gangplan.validate.network.ranges import NO_PORT, Ports, Region, region_minus
+from gangplan.validate.network.ranges import NO_PORT, Ports, Region, subtract_region
 from gangplan.validate.network.relation import (
-    NAME,
+    NAMESPACE_NAME_LABEL,
     Grant,
     Opening,
-    address_grants,
-    grants,
-    openings,
-    reach,
+    find_address_grants,
+    find_grants,
+    find_openings,
+    find_reachable_ports,
 )
 from gangplan.validate.network.scene import Scene
-from gangplan.validate.problems import Problem, Step
+from gangplan.validate.problems import PathStep, Problem
 
 MOST = 4
 Key = tuple[int, Direction, str, int]  # object, direction, policy ("" if none closes it), rule
@@ -47,77 +47,85 @@ class Leak:
         self.ports |= ports
 
 
-def leaking(scene: Scene) -> Iterator[tuple[int, Problem]]:
+def check_open_connections(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Report everything that is open beyond the posture and the declared egress."""
     leaks: dict[Key, Leak] = {}
     for pods in scene.pods:
         for direction in DIRECTIONS:
-            _to_pods(scene, pods, direction, leaks)
-            _to_addresses(scene, pods, direction, leaks)
+            _collect_leaks_to_pods(scene, pods, direction, leaks)
+            _collect_leaks_to_addresses(scene, pods, direction, leaks)
     for key, leak in sorted(leaks.items(), key=lambda item: item[0]):
-        yield key[0], _problem(key, leak, scene)
-    yield from _inside(scene)
+        yield key[0], _report_network_leak(key, leak, scene)
+    yield from _check_posture_inside_run(scene)
 
 
-def unasked_openings(
+def find_unasked_openings(
     scene: Scene, pods: PodGroup, direction: Direction, stranger: PodGroup
 ) -> Iterator[Grant]:
     """Yield what the policies of `pods` open to other pods, without the DNS that they may use."""
-    for opening in openings(scene.own, direction, pods, stranger):
-        ports = _beyond_dns(scene, opening) if direction == "egress" else opening.grant.ports
+    for opening in find_openings(scene.own, direction, pods, stranger):
+        ports = _subtract_dns_ports(scene, opening) if direction == "egress" else opening.grant.ports
         if ports:
             yield Grant(ports, opening.grant.policy, opening.grant.rule)
 
 
-def _beyond_dns(scene: Scene, opening: Opening) -> Ports:
+def _subtract_dns_ports(scene: Scene, opening: Opening) -> Ports:
     """Return the ports of an opening, without those of DNS if it goes only to the DNS pods."""
     dns = scene.run.unit.job.platform.dns
-    home = {NAME: one_of(dns.namespace)}
-    labels = {key: one_of(value) for key, value in dns.labels}
+    home = {NAMESPACE_NAME_LABEL: build_label_values(dns.namespace)}
+    labels = {key: build_label_values(value) for key, value in dns.labels}
     ports = opening.grant.ports
     if any(True for _ in opening.home.without(home)) or any(True for _ in opening.labels.without(labels)):
         return ports
     return ports - scene.dns_ports
 
 
-def _to_pods(scene: Scene, pods: PodGroup, direction: Direction, leaks: dict[Key, Leak]) -> None:
-    for grant in unasked_openings(scene, pods, direction, scene.beside):
-        _leak(scene, pods, direction, grant, leaks).add(pods.title, scene.beside.title, grant.ports)
-    if not any(True for _ in unasked_openings(scene, pods, direction, scene.others)):
+def _collect_leaks_to_pods(
+    scene: Scene, pods: PodGroup, direction: Direction, leaks: dict[Key, Leak]
+) -> None:
+    for grant in find_unasked_openings(scene, pods, direction, scene.beside):
+        _find_or_add_leak(scene, pods, direction, grant, leaks).add(
+            pods.title, scene.beside.title, grant.ports
+        )
+    if not any(True for _ in find_unasked_openings(scene, pods, direction, scene.others)):
         return
     open_to: dict[Key, list[tuple[PodGroup, Grant]]] = {}
     each = scene.each
     for stranger in each:
-        for grant in unasked_openings(scene, pods, direction, stranger):
-            open_to.setdefault(_key(scene, pods, direction, grant), []).append((stranger, grant))
+        for grant in find_unasked_openings(scene, pods, direction, stranger):
+            open_to.setdefault(_build_leak_key(scene, pods, direction, grant), []).append((stranger, grant))
     for found in open_to.values():
         titles = list(dict.fromkeys(stranger.title for stranger, _ in found))
         if len(titles) == len(each):
             titles = [scene.others.title]
         for title in titles:
             for _, grant in found:
-                _leak(scene, pods, direction, grant, leaks).add(pods.title, title, grant.ports)
+                _find_or_add_leak(scene, pods, direction, grant, leaks).add(pods.title, title, grant.ports)
 
 
-def _to_addresses(scene: Scene, pods: PodGroup, direction: Direction, leaks: dict[Key, Leak]) -> None:
-    for rest, grant in unasked_addresses(scene, pods, direction):
+def _collect_leaks_to_addresses(
+    scene: Scene, pods: PodGroup, direction: Direction, leaks: dict[Key, Leak]
+) -> None:
+    for rest, grant in find_unasked_addresses(scene, pods, direction):
         for addresses, ports in rest[:MOST]:
-            _leak(scene, pods, direction, grant, leaks).add(pods.title, str(addresses), ports)
+            _find_or_add_leak(scene, pods, direction, grant, leaks).add(pods.title, str(addresses), ports)
 
 
-def unasked_addresses(scene: Scene, pods: PodGroup, direction: Direction) -> Iterator[tuple[Region, Grant]]:
+def find_unasked_addresses(
+    scene: Scene, pods: PodGroup, direction: Direction
+) -> Iterator[tuple[Region, Grant]]:
     """Yield open addresses that are neither declared nor the cluster's DNS; for ingress, none are declared.
 
     If workers are on their node's network, the nodes' addresses belong to the run.
     """
     declared = (*scene.declared, *scene.dns_region) if direction == "egress" else ()
     declared = (*declared, *scene.nodes(direction))
-    for addresses, grant in address_grants(scene.own, direction, pods, sure=False):
-        if rest := region_minus(((addresses, grant.ports),), declared):
+    for addresses, grant in find_address_grants(scene.own, direction, pods, sure=False):
+        if rest := subtract_region(((addresses, grant.ports),), declared):
             yield rest, grant
 
 
-def _key(scene: Scene, pods: PodGroup, direction: Direction, grant: Grant) -> Key:
+def _build_leak_key(scene: Scene, pods: PodGroup, direction: Direction, grant: Grant) -> Key:
     if grant.policy is None or grant.rule is None:
         own = [one.index for one in scene.own if one.index >= 0 and pods.labels.always(one.selects)]
         return (own[0] if own else scene.train_job, direction, "", -1)
@@ -125,23 +133,26 @@ def _key(scene: Scene, pods: PodGroup, direction: Direction, grant: Grant) -> Ke
     return (index if index >= 0 else scene.train_job, direction, grant.policy.name, grant.rule.at)
 
 
-def _leak(scene: Scene, pods: PodGroup, direction: Direction, grant: Grant, leaks: dict[Key, Leak]) -> Leak:
-    return leaks.setdefault(_key(scene, pods, direction, grant), Leak())
+def _find_or_add_leak(
+    scene: Scene, pods: PodGroup, direction: Direction, grant: Grant, leaks: dict[Key, Leak]
+) -> Leak:
+    return leaks.setdefault(_build_leak_key(scene, pods, direction, grant), Leak())
 
 
-def _problem(key: Key, leak: Leak, scene: Scene) -> Problem:
+def _report_network_leak(key: Key, leak: Leak, scene: Scene) -> Problem:
     index, direction, name, rule = key
     verb = "accept connections from" if direction == "ingress" else "can connect to"
     shown = ", ".join(leak.outsiders[:MOST])
     if len(leak.outsiders) > MOST:
         shown += f" and {len(leak.outsiders) - MOST} more"
-    path: tuple[Step, ...] = ()
+    path: tuple[PathStep, ...] = ()
     if not name:
         cause = f"no NetworkPolicy closes {direction} of these pods"
         fix = f"Add {direction.capitalize()} to policyTypes of a policy that selects them."
         path = ("spec", "policyTypes") if index != scene.train_job else ()
     else:
-        cause = f"{direction} rule {rule + 1} of NetworkPolicy '{name}' opens it{_peers(scene, key)}"
+        peers = _describe_rule_peers(scene, key)
+        cause = f"{direction} rule {rule + 1} of NetworkPolicy '{name}' opens it{peers}"
         fix = "Narrow that rule to pods of the run" + (
             ", the cluster's DNS or declared egress." if direction == "egress" else "."
         )
@@ -152,40 +163,40 @@ def _problem(key: Key, leak: Leak, scene: Scene) -> Problem:
     )
 
 
-def _peers(scene: Scene, key: Key) -> str:
+def _describe_rule_peers(scene: Scene, key: Key) -> str:
     """Describe the pods that a rule names, if it restricts them."""
     index, direction, name, at = key
     for one in scene.own:
         rules = one.rules(direction) or ()
         if one.name != name or (one.index >= 0) != (index != scene.train_job) or at >= len(rules):
             continue
-        words = [words for peer in rules[at].peers or () if (words := _words(peer))]
+        words = [words for peer in rules[at].peers or () if (words := _describe_policy_peer(peer))]
         return f" ({'; '.join(words)})" if words else ""
     return ""
 
 
-def _words(peer: PolicyPeer) -> str:
-    pods = said(peer.pods)
-    homes = said(peer.namespaces or {})
+def _describe_policy_peer(peer: PolicyPeer) -> str:
+    pods = format_selector(peer.pods)
+    homes = format_selector(peer.namespaces or {})
     parts = [f"pods with {pods}" if pods else "", f"namespaces with {homes}" if homes else ""]
     return " in ".join(part for part in parts if part)
 
 
-def _inside(scene: Scene) -> Iterator[tuple[int, Problem]]:
+def _check_posture_inside_run(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Report open ports inside the run that a narrow posture keeps closed, once for the run."""
     found: list[str] = []
     blamed: tuple[NetworkPolicy, Direction, int] | None = None
     for source, one, target, two in scene.pairs():
-        extra = reach(scene.policies, one, two, sure=False) - scene.permitted(source, target)
+        extra = find_reachable_ports(scene.policies, one, two, sure=False) - scene.permitted(source, target)
         if not extra:
             continue
         found.append(f"{one.title} -> {two.title} on {extra}")
-        blamed = blamed or _opener(scene, one, two, extra)
+        blamed = blamed or _find_opening_rule(scene, one, two, extra)
     if not found:
         return
     posture = scene.run.unit.job.posture
     index, cause = scene.train_job, "no NetworkPolicy closes it"
-    path: tuple[Step, ...] = ()
+    path: tuple[PathStep, ...] = ()
     if blamed:
         policy, direction, rule = blamed
         cause = f"{direction} rule {rule + 1} of NetworkPolicy '{policy.name}' opens it"
@@ -199,13 +210,13 @@ def _inside(scene: Scene) -> Iterator[tuple[int, Problem]]:
     yield index, Problem(path, message, help, NETWORK_OPEN, field="posture")
 
 
-def _opener(
+def _find_opening_rule(
     scene: Scene, one: PodGroup, two: PodGroup, extra: Ports
 ) -> tuple[NetworkPolicy, Direction, int] | None:
     """Return the first rule that opens the ports, a rule of the run before one of the cluster."""
     found = []
     for direction, subject, other in (("ingress", two, one), ("egress", one, two)):
-        for grant in grants(scene.own, direction, subject, other, sure=False):  # type: ignore[arg-type]
+        for grant in find_grants(scene.own, direction, subject, other, sure=False):  # type: ignore[arg-type]
             if grant.policy and grant.rule and grant.ports & extra:
                 found.append((grant.policy, direction, grant.rule.at))
     found.sort(key=lambda item: item[0].index < 0)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gangplan.model.backend import MPIJOB, TRAINJOB, Backend, title_of
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.expand import EXPANDERS, ExpandedPods
 from gangplan.validate.jobset import LAUNCHER, WORKER
-from gangplan.validate.network.labels import ANYTHING, PRESENT, Labels, Values, one_of
-from gangplan.validate.network.policy import Named, PodGroup
-from gangplan.validate.network.ranges import Spans, spans
+from gangplan.validate.network.labels import ANYTHING, PRESENT, LabelValues, PartialLabels, build_label_values
+from gangplan.validate.network.policy import NamedPorts, PodGroup
+from gangplan.validate.network.ranges import Spans, build_spans
 
 JOBSET = "jobset.sigs.k8s.io/"
 JOB = "batch.kubernetes.io/"
@@ -45,13 +45,13 @@ class PodLabels:
     `index` is the label by which they are numbered from `first` on, or "" if there is none.
     """
 
-    known: dict[str, Values]
+    known: dict[str, LabelValues]
     index: str = INDEX
     first: int = 0
 
 
-def roles_of(
-    made: Backend, job: Body, holder: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]
+def build_role_pods(
+    made: Backend, job: Body, holder: Body, home: PartialLabels, looked_at: Mapping[str, frozenset[str]]
 ) -> list[RolePods]:
     """Return the roles of a run.
 
@@ -67,16 +67,16 @@ def roles_of(
             title_of(name),
             job["metadata"].get("namespace", ""),
             home,
-            Labels(labels.known, free=ADDED_BY_KUEUE),
+            PartialLabels(labels.known, free=ADDED_BY_KUEUE),
             named_ports(spec),
             one.each,
         )
-        parts = tuple(_parts(pods, looked_at, one.count, labels.index, labels.first))
-        found.append(RolePods(name, pods.title, parts, _ssh_port(spec), one.template_at, one.template))
+        parts = tuple(_split_numbered_pods(pods, looked_at, one.count, labels.index, labels.first))
+        found.append(RolePods(name, pods.title, parts, _find_ssh_port(spec), one.template_at, one.template))
     return found
 
 
-def _parts(
+def _split_numbered_pods(
     pods: PodGroup, looked_at: Mapping[str, frozenset[str]], total: int, index: str, first: int
 ) -> Iterator[PodGroup]:
     """Yield one part, or several if a policy looks at the label that numbers the pods from `first` on."""
@@ -84,7 +84,9 @@ def _parts(
         yield replace(pods, count=total)
         return
     numbers = map(str, range(first, first + pods.count))
-    whole = Labels({**pods.labels.known, index: one_of(*numbers)}, pods.labels.rest, pods.labels.free)
+    whole = PartialLabels(
+        {**pods.labels.known, index: build_label_values(*numbers)}, pods.labels.rest, pods.labels.free
+    )
     times = total // pods.count if pods.count else 1
     for labels in whole.split(index, looked_at[index]):
         listed = labels.of(index).listed
@@ -92,93 +94,95 @@ def _parts(
         yield replace(pods, title=name, labels=labels, count=len(listed) * times)
 
 
-def _by_operator(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
+def _build_mpi_operator_labels(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
     """Return the labels that the MPI operator adds to pods, and the Job to the launcher's."""
     from gangplan.validate import replicas  # imported here because few runs are MPIJobs
 
     name, pods = job["metadata"]["name"], every[at]
     own = {
-        replicas.OPERATOR_LABEL: replicas.OPERATOR,
-        replicas.NAME_LABEL: name,
+        replicas.OPERATOR_LABEL: replicas.OPERATOR_NAME,
+        replicas.JOB_NAME_LABEL: name,
         replicas.ROLE_LABEL: pods.name,
     }
-    labels = {key: one_of(value) for key, value in {**pods.labels, **own}.items()}
+    labels = {key: build_label_values(value) for key, value in {**pods.labels, **own}.items()}
     first = int(replicas.runs_ranks(job))
     if pods.name != "launcher":
         labels[replicas.INDEX_LABEL] = PRESENT
         return PodLabels(labels, replicas.INDEX_LABEL, first)
-    of_job = one_of(f"{name}-launcher")
+    of_job = build_label_values(f"{name}-launcher")
     labels |= {f"{JOB}job-name": of_job, "job-name": of_job}
     labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT}
     if first:
-        labels[replicas.INDEX_LABEL] = one_of("0")
+        labels[replicas.INDEX_LABEL] = build_label_values("0")
     return PodLabels(labels, "")
 
 
-def _by_jobset(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
+def _build_jobset_labels(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
     """Return the labels of one replicated job's pods; labels that only the cluster knows have any value."""
     name, pods = train_job["metadata"]["name"], every[at]
     spec = runtime["spec"]["template"]["spec"]
-    labels = {key: one_of(value) for key, value in pods.labels.items()}
-    group = _group(pods)
+    labels = {key: build_label_values(value) for key, value in pods.labels.items()}
+    group = _read_jobset_group_name(pods)
     numbers = [str(index) for index in range(pods.replicas)]
     before = sum(one.replicas for one in every[:at])
     own = {
-        "jobset-name": one_of(name),
+        "jobset-name": build_label_values(name),
         "jobset-uid": PRESENT,
-        "replicatedjob-name": one_of(pods.name),
+        "replicatedjob-name": build_label_values(pods.name),
         "restart-attempt": PRESENT,
         "job-restart-attempt": ANYTHING,
         "priority": ANYTHING,
-        "replicatedjob-replicas": one_of(str(pods.replicas)),
-        "global-replicas": one_of(str(sum(one.replicas for one in every))),
-        "job-index": one_of(*numbers),
+        "replicatedjob-replicas": build_label_values(str(pods.replicas)),
+        "global-replicas": build_label_values(str(sum(one.replicas for one in every))),
+        "job-index": build_label_values(*numbers),
         "job-key": PRESENT,
-        "job-global-index": one_of(*(str(before + int(number)) for number in numbers)),
+        "job-global-index": build_label_values(*(str(before + int(number)) for number in numbers)),
         "job-group-index": PRESENT,
-        "group-name": one_of(group),
-        "group-replicas": one_of(str(sum(one.replicas for one in every if _group(one) == group))),
+        "group-name": build_label_values(group),
+        "group-replicas": build_label_values(
+            str(sum(one.replicas for one in every if _read_jobset_group_name(one) == group))
+        ),
     }
     labels |= {f"{JOBSET}{key}": values for key, values in own.items()}
     if spec.get("coordinator"):
         labels[f"{JOBSET}coordinator"] = PRESENT
-    job_names = one_of(*(f"{name}-{pods.name}-{number}" for number in numbers))
+    job_names = build_label_values(*(f"{name}-{pods.name}-{number}" for number in numbers))
     labels |= {f"{JOB}job-name": job_names, "job-name": job_names}
     labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT, INDEX: PRESENT}
     if "coscheduling" in (runtime["spec"].get("podGroupPolicy") or {}):
-        labels["scheduling.x-k8s.io/pod-group"] = one_of(name)
+        labels["scheduling.x-k8s.io/pod-group"] = build_label_values(name)
     return PodLabels(labels)
 
 
 LABELS: Mapping[str, Callable[[Body, Body, Sequence[ExpandedPods], int], PodLabels]] = {
-    TRAINJOB.name: _by_jobset,
-    MPIJOB.name: _by_operator,
+    TRAINJOB.name: _build_jobset_labels,
+    MPIJOB.name: _build_mpi_operator_labels,
 }
 
 
-def _group(pods: ExpandedPods) -> str:
+def _read_jobset_group_name(pods: ExpandedPods) -> str:
     return pods.entry.get("groupName") or "default"
 
 
-def _containers(spec: Body) -> list[Body]:
+def _list_lasting_containers(spec: Body) -> list[Body]:
     """Return the containers that run as long as the pod, sidecars included."""
     started = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     return [*spec["containers"], *started]
 
 
-def named_ports(spec: Body) -> Named:
+def named_ports(spec: Body) -> NamedPorts:
     """Return the named ports of a pod."""
     found: dict[tuple[str, str], Spans] = {}
-    for container in _containers(spec):
+    for container in _list_lasting_containers(spec):
         for port in container.get("ports") or ():
             if port.get("name"):
                 key = (port.get("protocol") or "TCP", port["name"])
                 number = port["containerPort"]
-                found[key] = spans([*found.get(key, ()), (number, number)])
+                found[key] = build_spans([*found.get(key, ()), (number, number)])
     return found
 
 
-def _ssh_port(spec: Body) -> int | None:
+def _find_ssh_port(spec: Body) -> int | None:
     """Return the port of a worker's sshd: the readiness probe's, else the one named ssh, else the first."""
     named = named_ports(spec)
     containers: Sequence[Body] = spec["containers"]

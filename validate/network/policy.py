@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body, range_of
-from gangplan.validate.network.labels import Labels, Selector, selector
+from gangplan.validate.apiserver.forms import parse_address_range
+from gangplan.validate.network.labels import PartialLabels, Selector, parse_selector
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Spans
 
 Direction = Literal["ingress", "egress"]
 DIRECTIONS: tuple[Direction, Direction] = ("ingress", "egress")
-Named = Mapping[tuple[str, str], Spans]  # (protocol, port name) -> numbers
+NamedPorts = Mapping[tuple[str, str], Spans]  # (protocol, port name) -> numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class TrafficRule:
     names: tuple[tuple[str, str], ...] = ()
     at: int = 0
 
-    def opened(self, named: Named) -> Ports:
+    def opened(self, named: NamedPorts) -> Ports:
         """Return its ports on pods whose named ports are known."""
         found = self.ports
         for name in self.names:
@@ -77,13 +78,13 @@ class PodGroup:
 
     title: str
     namespace: str
-    home: Labels
-    labels: Labels
-    named: Named | None = None
+    home: PartialLabels
+    labels: PartialLabels
+    named: NamedPorts | None = None
     count: int = 0
 
 
-def policy(body: Body, index: int = -1) -> NetworkPolicy:
+def read_network_policy(body: Body, index: int = -1) -> NetworkPolicy:
     """Return a NetworkPolicy that fits its schema and the rules as a value."""
     spec = body["spec"]
     types = spec.get("policyTypes")
@@ -93,19 +94,19 @@ def policy(body: Body, index: int = -1) -> NetworkPolicy:
     return NetworkPolicy(
         metadata["name"],
         metadata.get("namespace", ""),
-        selector(spec.get("podSelector")),
-        _rules(spec.get("ingress"), "from") if "Ingress" in types else None,
-        _rules(spec.get("egress"), "to") if "Egress" in types else None,
+        parse_selector(spec.get("podSelector")),
+        _parse_traffic_rules(spec.get("ingress"), "from") if "Ingress" in types else None,
+        _parse_traffic_rules(spec.get("egress"), "to") if "Egress" in types else None,
         index,
     )
 
 
-def _rules(entries: list[Body] | None, side: str) -> tuple[TrafficRule, ...]:
-    return tuple(_rule(entry, side, at) for at, entry in enumerate(entries or ()))
+def _parse_traffic_rules(entries: list[Body] | None, side: str) -> tuple[TrafficRule, ...]:
+    return tuple(_parse_traffic_rule(entry, side, at) for at, entry in enumerate(entries or ()))
 
 
-def _rule(entry: Body, side: str, at: int) -> TrafficRule:
-    peers = tuple(_peer(peer) for peer in entry.get(side) or ()) or None
+def _parse_traffic_rule(entry: Body, side: str, at: int) -> TrafficRule:
+    peers = tuple(_parse_policy_peer(peer) for peer in entry.get(side) or ()) or None
     ports, names = NO_PORT, []
     if not entry.get("ports"):
         ports = EVERY_PORT
@@ -120,11 +121,15 @@ def _rule(entry: Body, side: str, at: int) -> TrafficRule:
     return TrafficRule(peers, ports, tuple(names), at)
 
 
-def _peer(peer: Body) -> PolicyPeer:
+def _parse_policy_peer(peer: Body) -> PolicyPeer:
     block = peer.get("ipBlock")
     if block:
-        whole = range_of(block["cidr"])
-        parts = [part for text in block.get("except") or () if (part := range_of(text)) is not None]
+        whole = parse_address_range(block["cidr"])
+        parts = [
+            part for text in block.get("except") or () if (part := parse_address_range(text)) is not None
+        ]
         return PolicyPeer({}, addresses=Addresses.of(whole, parts) if whole is not None else Addresses())
     namespaces = peer.get("namespaceSelector")
-    return PolicyPeer(selector(peer.get("podSelector")), None if namespaces is None else selector(namespaces))
+    return PolicyPeer(
+        parse_selector(peer.get("podSelector")), None if namespaces is None else parse_selector(namespaces)
+    )

@@ -18,7 +18,7 @@ PROTOCOLS = ("TCP", "UDP", "SCTP")
 FIRST_PORT, LAST_PORT = 1, 65535
 
 
-def spans(pairs: Iterable[tuple[int, int]]) -> Spans:
+def build_spans(pairs: Iterable[tuple[int, int]]) -> Spans:
     """Return any intervals as Spans, dropping empty ones (first > last)."""
     out: list[tuple[int, int]] = []
     for first, last in sorted(pair for pair in pairs if pair[0] <= pair[1]):
@@ -72,14 +72,16 @@ class Ports:
     def of(cls, protocol: str, first: int = FIRST_PORT, last: int = LAST_PORT) -> Ports:
         """Return one range of ports of one protocol, by default all its ports."""
         empty: list[Spans] = [(), (), ()]
-        empty[PROTOCOLS.index(protocol)] = spans([(first, last)])
+        empty[PROTOCOLS.index(protocol)] = build_spans([(first, last)])
         return cls((empty[0], empty[1], empty[2]))
 
     def __or__(self, other: Ports) -> Ports:
         """Return the union."""
         if not self or self == other:
             return other
-        tcp, udp, sctp = (spans([*a, *b]) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
+        tcp, udp, sctp = (
+            build_spans([*a, *b]) for a, b in zip(self.by_protocol, other.by_protocol, strict=True)
+        )
         return Ports((tcp, udp, sctp))
 
     def __and__(self, other: Ports) -> Ports:
@@ -128,8 +130,8 @@ class Addresses:
     @classmethod
     def of(cls, network: Network, without: Sequence[Network] = ()) -> Addresses:
         """Return an address range without some parts of it."""
-        whole = _span(network)
-        rest = minus(whole, spans(pair for part in without for pair in _span(part)))
+        whole = _convert_network_to_spans(network)
+        rest = minus(whole, build_spans(pair for part in without for pair in _convert_network_to_spans(part)))
         return cls(v4=rest) if network.version == 4 else cls(v6=rest)
 
     def __and__(self, other: Addresses) -> Addresses:
@@ -160,7 +162,7 @@ class Addresses:
         return ", ".join(found[:4]) + more or "no address"
 
 
-def _span(network: Network) -> Spans:
+def _convert_network_to_spans(network: Network) -> Spans:
     return ((int(network.network_address), int(network.broadcast_address)),)
 
 
@@ -170,7 +172,7 @@ EVERY_ADDRESS = Addresses(((0, 2**32 - 1),), ((0, 2**128 - 1),))
 Region = tuple[tuple[Addresses, Ports], ...]
 
 
-def region_minus(one: Region, two: Region) -> Region:
+def subtract_region(one: Region, two: Region) -> Region:
     """Return what the first region contains and the second does not."""
     pieces = list(one)
     for taken, ports in two:

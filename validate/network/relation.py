@@ -13,7 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gangplan.records import dataclass
-from gangplan.validate.network.labels import ANY_LABELS, ANYTHING, Labels, exactly, one_of
+from gangplan.validate.network.labels import (
+    ANY_LABELS,
+    ANYTHING,
+    PartialLabels,
+    build_exact_labels,
+    build_label_values,
+)
 from gangplan.validate.network.policy import (
     DIRECTIONS,
     Direction,
@@ -24,8 +30,8 @@ from gangplan.validate.network.policy import (
 )
 from gangplan.validate.network.ranges import EVERY_ADDRESS, EVERY_PORT, NO_PORT, Addresses, Ports
 
-NAME = "kubernetes.io/metadata.name"  # the API server adds it to every namespace
-Policies = Mapping[str, Sequence[NetworkPolicy]]  # by namespace
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"  # the API server adds it to every namespace
+PoliciesByNamespace = Mapping[str, Sequence[NetworkPolicy]]  # by namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class Grant:
     rule: TrafficRule | None = None
 
 
-def closing(
+def find_closing_policies(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, sure: bool
 ) -> list[NetworkPolicy]:
     """Return the policies that close a direction of these pods; with `sure` also those that only may."""
@@ -48,11 +54,11 @@ def closing(
     return [one for one in policies if one.rules(direction) is not None and selects(one.selects)]
 
 
-def grants(
+def find_grants(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, other: PodGroup, sure: bool
 ) -> Iterator[Grant]:
     """Yield what each rule on the side of `subject` opens towards `other`."""
-    if not closing(policies, direction, subject, sure):
+    if not find_closing_policies(policies, direction, subject, sure):
         yield Grant(EVERY_PORT)
         return
     target = subject if direction == "ingress" else other
@@ -62,19 +68,21 @@ def grants(
         if not rules or not selects(one.selects):
             continue
         for rule in rules:
-            if rule.peers is None or any(_takes(peer, one.namespace, other, sure) for peer in rule.peers):
-                ports = _ports(rule, target, sure)
+            if rule.peers is None or any(
+                _matches_policy_peer(peer, one.namespace, other, sure) for peer in rule.peers
+            ):
+                ports = _compute_opened_ports(rule, target, sure)
                 if ports:
                     yield Grant(ports, one, rule)
 
 
-def _ports(rule: TrafficRule, target: PodGroup, sure: bool) -> Ports:
+def _compute_opened_ports(rule: TrafficRule, target: PodGroup, sure: bool) -> Ports:
     if target.named is not None:
         return rule.opened(target.named)
     return rule.ports if sure else rule.opened_at_most()
 
 
-def _takes(peer: PolicyPeer, namespace: str, other: PodGroup, sure: bool) -> bool:
+def _matches_policy_peer(peer: PolicyPeer, namespace: str, other: PodGroup, sure: bool) -> bool:
     if peer.addresses is not None:
         return False
     if peer.namespaces is None:
@@ -85,20 +93,26 @@ def _takes(peer: PolicyPeer, namespace: str, other: PodGroup, sure: bool) -> boo
     return (other.labels.always if sure else other.labels.maybe)(peer.pods)
 
 
-def one_side(
+def find_side_ports(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, other: PodGroup, sure: bool
 ) -> Ports:
     """Return the ports that the policies of `subject` allow in one direction."""
     found = NO_PORT
-    for grant in grants(policies, direction, subject, other, sure):
+    for grant in find_grants(policies, direction, subject, other, sure):
         found |= grant.ports
     return found
 
 
-def reach(policies: Policies, source: PodGroup, target: PodGroup, sure: bool = True) -> Ports:
+def find_reachable_ports(
+    policies: PoliciesByNamespace, source: PodGroup, target: PodGroup, sure: bool = True
+) -> Ports:
     """Return the ports on which `source` can open connections to `target`, a different pod."""
-    out = one_side(policies.get(source.namespace, ()), "egress", source, target, sure)
-    return out & one_side(policies.get(target.namespace, ()), "ingress", target, source, sure) if out else out
+    out = find_side_ports(policies.get(source.namespace, ()), "egress", source, target, sure)
+    return (
+        out & find_side_ports(policies.get(target.namespace, ()), "ingress", target, source, sure)
+        if out
+        else out
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +121,11 @@ class Opening:
 
     grant: Grant
     stranger: PodGroup
-    home: Labels
-    labels: Labels
+    home: PartialLabels
+    labels: PartialLabels
 
 
-def openings(
+def find_openings(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, stranger: PodGroup
 ) -> Iterator[Opening]:
     """Yield each part of the outside pods to which the side of `subject` may be open, rule by rule.
@@ -119,7 +133,7 @@ def openings(
     Only this side is checked. The outside pods' own policies do not count: not all of them are known, and
     another policy may open more.
     """
-    if not closing(policies, direction, subject, sure=False):
+    if not find_closing_policies(policies, direction, subject, sure=False):
         yield Opening(Grant(EVERY_PORT), stranger, stranger.home, stranger.labels)
         return
     target = subject if direction == "ingress" else stranger
@@ -128,23 +142,23 @@ def openings(
         if not rules or not subject.labels.maybe(one.selects):
             continue
         for rule in rules:
-            grant = Grant(_ports(rule, target, sure=False), one, rule)
+            grant = Grant(_compute_opened_ports(rule, target, sure=False), one, rule)
             if not grant.ports:
                 continue
             for peer in rule.peers or (PolicyPeer({}, {}),):
-                if _takes(peer, one.namespace, stranger, sure=False):
+                if _matches_policy_peer(peer, one.namespace, stranger, sure=False):
                     home = stranger.home.narrowed(peer.namespaces or {})
                     yield Opening(grant, stranger, home, stranger.labels.narrowed(peer.pods))
 
 
-def address_grants(
+def find_address_grants(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, sure: bool
 ) -> Iterator[tuple[Addresses, Grant]]:
     """Yield what is open towards addresses outside the cluster.
 
     Named ports have no effect there for egress.
     """
-    if not closing(policies, direction, subject, sure):
+    if not find_closing_policies(policies, direction, subject, sure):
         yield EVERY_ADDRESS, Grant(EVERY_PORT)
         return
     selects = subject.labels.always if sure else subject.labels.maybe
@@ -153,12 +167,12 @@ def address_grants(
         if not rules or not selects(one.selects):
             continue
         for rule in rules:
-            ports = rule.ports if direction == "egress" else _ports(rule, subject, sure)
-            for addresses in _addresses(rule) if ports else ():
+            ports = rule.ports if direction == "egress" else _compute_opened_ports(rule, subject, sure)
+            for addresses in _list_peer_addresses(rule) if ports else ():
                 yield addresses, Grant(ports, one, rule)
 
 
-def _addresses(rule: TrafficRule) -> Iterator[Addresses]:
+def _list_peer_addresses(rule: TrafficRule) -> Iterator[Addresses]:
     if rule.peers is None:
         yield EVERY_ADDRESS
     for peer in rule.peers or ():
@@ -166,43 +180,48 @@ def _addresses(rule: TrafficRule) -> Iterator[Addresses]:
             yield peer.addresses
 
 
-def strangers(namespace: str, own: str, value: str, homes: Mapping[str, Mapping[str, str]]) -> list[PodGroup]:
+def list_outside_pods(
+    namespace: str, own: str, value: str, homes: Mapping[str, Mapping[str, str]]
+) -> list[PodGroup]:
     """Return all pods except those of a namespace with the label `own` = `value`, in parts.
 
     First the other pods of that namespace, then the pods of each other known namespace (`homes`: name to
     labels), last those of all unknown namespaces.
     """
-    found = [beside(namespace, home_of(namespace, homes), own, value)]
+    found = [build_sibling_group(namespace, build_namespace_labels(namespace, homes), own, value)]
     for name in sorted(homes):
         if name != namespace:
-            home = home_of(name, homes)
+            home = build_namespace_labels(name, homes)
             found.append(PodGroup(f"pods of namespace '{name}'", name, home, ANY_LABELS))
-    unknown = Labels({NAME: ~one_of(namespace, *homes)}, ANYTHING)
+    unknown = PartialLabels({NAMESPACE_NAME_LABEL: ~build_label_values(namespace, *homes)}, ANYTHING)
     found.append(PodGroup("pods of namespaces that are no team's", "", unknown, ANY_LABELS))
     return found
 
 
-def beside(namespace: str, home: Labels, own: str, value: str) -> PodGroup:
+def build_sibling_group(namespace: str, home: PartialLabels, own: str, value: str) -> PodGroup:
     """Return all pods of a namespace except those with the label `own` = `value`."""
-    labels = Labels({own: ~one_of(value)}, ANYTHING)
+    labels = PartialLabels({own: ~build_label_values(value)}, ANYTHING)
     return PodGroup(f"other pods of namespace '{namespace}'", namespace, home, labels)
 
 
-def elsewhere(namespace: str) -> PodGroup:
+def build_elsewhere_group(namespace: str) -> PodGroup:
     """Return one group for all pods of all other namespaces: more than can exist, but quick to check."""
     return PodGroup(
-        "pods of other namespaces", "", Labels({NAME: ~one_of(namespace)}, rest=ANYTHING), ANY_LABELS
+        "pods of other namespaces",
+        "",
+        PartialLabels({NAMESPACE_NAME_LABEL: ~build_label_values(namespace)}, rest=ANYTHING),
+        ANY_LABELS,
     )
 
 
-def home_of(name: str, homes: Mapping[str, Mapping[str, str]]) -> Labels:
+def build_namespace_labels(name: str, homes: Mapping[str, Mapping[str, str]]) -> PartialLabels:
     """Return the labels of a namespace; of an unknown one, only the name is known."""
     if name in homes:
-        return exactly({**homes[name], NAME: name})
-    return Labels({NAME: one_of(name)}, ANYTHING)
+        return build_exact_labels({**homes[name], NAMESPACE_NAME_LABEL: name})
+    return PartialLabels({NAMESPACE_NAME_LABEL: build_label_values(name)}, ANYTHING)
 
 
-def mentioned(policies: Sequence[NetworkPolicy]) -> Mapping[str, frozenset[str]]:
+def find_mentioned_labels(policies: Sequence[NetworkPolicy]) -> Mapping[str, frozenset[str]]:
     """Return every pod label that a selector of these policies uses, with the values that it names."""
     found: dict[str, frozenset[str]] = {}
     for one in policies:

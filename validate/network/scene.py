@@ -7,15 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import field
 from typing import cast
 
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body, range_of
+from gangplan.validate.apiserver.forms import parse_address_range
 from gangplan.validate.jobset import LAUNCHER, WORKER
-from gangplan.validate.network.labels import ANYTHING, Labels, one_of
-from gangplan.validate.network.pods import RolePods, roles_of
-from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup, policy
+from gangplan.validate.network.labels import ANYTHING, PartialLabels, build_label_values
+from gangplan.validate.network.pods import RolePods, build_role_pods
+from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup, read_network_policy
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Region
-from gangplan.validate.network.relation import beside, elsewhere, home_of, mentioned, strangers
-from gangplan.validate.world import BuiltRun, World, namespaces
+from gangplan.validate.network.relation import (
+    build_elsewhere_group,
+    build_namespace_labels,
+    build_sibling_group,
+    find_mentioned_labels,
+    list_outside_pods,
+)
+from gangplan.validate.world import BuiltRun, World, index_namespace_labels
 
 # Ports that MPI, NCCL and Gloo choose from freely.
 MPI_PORTS = Ports.of("TCP", 1024, 65535)
@@ -32,7 +39,7 @@ class StandingPolicies(Mapping[str, tuple[NetworkPolicy, ...]]):
 
     def __getitem__(self, namespace: str) -> tuple[NetworkPolicy, ...]:
         if namespace not in self._read:
-            self._read[namespace] = tuple(policy(body) for body in self._bodies[namespace])
+            self._read[namespace] = tuple(read_network_policy(body) for body in self._bodies[namespace])
         return self._read[namespace]
 
     def __iter__(self) -> Iterator[str]:
@@ -51,7 +58,7 @@ class ClusterPolicies:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NeededConnection:
     """A connection that the run cannot work without."""
 
     source: PodGroup
@@ -113,14 +120,14 @@ class Scene:
         ports = EVERY_PORT if not self.is_narrow else MPI_PORTS - self.ssh
         if direction == "egress":
             ports |= self.ssh
-        found = (range_of(text) for text in job.fabric.access.node_addresses)
+        found = (parse_address_range(text) for text in job.fabric.access.node_addresses)
         return tuple((Addresses.of(whole), ports) for whole in found if whole is not None)
 
     @property
     def each(self) -> list[PodGroup]:
         """The pods of all other namespaces, one by one: slow to check if there are many."""
         self.asked.append(self.namespace)
-        return strangers(self.namespace, self.run_label, self.name, self.homes)[1:]
+        return list_outside_pods(self.namespace, self.run_label, self.name, self.homes)[1:]
 
     @property
     def is_narrow(self) -> bool:
@@ -148,7 +155,7 @@ class Scene:
     @property
     def dns_region(self) -> Region:
         """Addresses that answer DNS and are not pods, on the port that resolvers use."""
-        found = (range_of(text) for text in self.run.unit.job.platform.dns.addresses)
+        found = (parse_address_range(text) for text in self.run.unit.job.platform.dns.addresses)
         ports = Ports.of("UDP", 53, 53) | Ports.of("TCP", 53, 53)
         return tuple((Addresses.of(whole), ports) for whole in found if whole is not None)
 
@@ -157,8 +164,8 @@ class Scene:
         """Addresses and ports that the spec's egress names."""
         found = []
         for target in self.run.unit.job.egress:
-            whole = range_of(target.cidr)
-            parts = [part for text in target.excluding if (part := range_of(text)) is not None]
+            whole = parse_address_range(target.cidr)
+            parts = [part for text in target.excluding if (part := parse_address_range(text)) is not None]
             ports = NO_PORT
             for port in target.ports:
                 ports |= Ports.of("TCP", port, port)
@@ -184,7 +191,7 @@ class Scene:
         is_launch = source.name == LAUNCHER and target.name == WORKER
         return MPI_PORTS | self.ssh if is_launch else MPI_PORTS - self.ssh
 
-    def needs(self) -> Iterator[Need]:
+    def needs(self) -> Iterator[NeededConnection]:
         """Yield what must be open inside the run and to DNS.
 
         In the default posture Open MPI starts its daemons as a tree, workers among each other (from 65 hosts
@@ -195,16 +202,20 @@ class Scene:
             if source.name not in working or target.name not in working:
                 continue
             if self.ssh and target.name == WORKER and (source.name == LAUNCHER or not self.is_narrow):
-                yield Need(one, two, self.ssh, "SSH starts the ranks")
+                yield NeededConnection(one, two, self.ssh, "SSH starts the ranks")
             back = source.name == WORKER and target.name == LAUNCHER
-            yield Need(one, two, MPI_PORTS - self.ssh, "callbacks of the ranks" if back else "ranks talk")
+            yield NeededConnection(
+                one, two, MPI_PORTS - self.ssh, "callbacks of the ranks" if back else "ranks talk"
+            )
         for one in self.pods:
-            yield Need(one, self.dns, self.dns_ports, "DNS")
+            yield NeededConnection(one, self.dns, self.dns_ports, "DNS")
 
 
 def standing_of(world: World) -> ClusterPolicies:
     """Return the policies and namespaces of a world; for `World.once`."""
-    return ClusterPolicies(StandingPolicies(world.of_kind("NetworkPolicy")), world.once(namespaces))
+    return ClusterPolicies(
+        StandingPolicies(world.of_kind("NetworkPolicy")), world.once(index_namespace_labels)
+    )
 
 
 def scene_of(world: World, run: BuiltRun) -> Scene | None:
@@ -222,14 +233,14 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
     own: dict[str, tuple[NetworkPolicy, ...]] = {}
     for index, body in enumerate(run.bodies):
         if body["kind"] == "NetworkPolicy":
-            one = policy(body, index)
+            one = read_network_policy(body, index)
             own[one.namespace] = (*own.get(one.namespace, standing.policies.get(one.namespace, ())), one)
     # Policies of the run are layered over those of their namespaces; copying all would grow with the number
     # of teams.
     policies = ChainMap(own, cast(MutableMapping[str, tuple[NetworkPolicy, ...]], standing.policies))
-    home = home_of(namespace, standing.homes)
-    looked_at = mentioned(policies.get(namespace, ()))
-    roles = roles_of(made, train_job, runtime, home, looked_at)
+    home = build_namespace_labels(namespace, standing.homes)
+    looked_at = find_mentioned_labels(policies.get(namespace, ()))
+    roles = build_role_pods(made, train_job, runtime, home, looked_at)
     roles.sort(key=lambda role: role.name != LAUNCHER)
     return Scene(
         run,
@@ -237,9 +248,9 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
         namespace,
         policies,
         tuple(roles),
-        _dns_pods(run, standing),
-        beside(namespace, home, label, name),
-        elsewhere(namespace),
+        _build_dns_pods(run, standing),
+        build_sibling_group(namespace, home, label, name),
+        build_elsewhere_group(namespace),
         standing.homes,
         at[made.kind],
         at[made.holder],
@@ -247,9 +258,9 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
     )
 
 
-def _dns_pods(run: BuiltRun, standing: ClusterPolicies) -> PodGroup:
+def _build_dns_pods(run: BuiltRun, standing: ClusterPolicies) -> PodGroup:
     """Return the cluster's DNS pods, with the labels that the cluster file states and perhaps others."""
     dns = run.unit.job.platform.dns
-    known = {key: one_of(value) for key, value in dns.labels}
-    home = home_of(dns.namespace, standing.homes)
-    return PodGroup("DNS", dns.namespace, home, Labels(known, rest=ANYTHING))
+    known = {key: build_label_values(value) for key, value in dns.labels}
+    home = build_namespace_labels(dns.namespace, standing.homes)
+    return PodGroup("DNS", dns.namespace, home, PartialLabels(known, rest=ANYTHING))

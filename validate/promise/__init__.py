@@ -1,7 +1,7 @@
 """Checks that the built objects of a run start what was planned, even after patches.
 
 The checks read the built objects as Trainer, JobSet, the MPI operator and the kubelet do and compare them
-with the `Unit`, never with the generator's output, so that they also find the generator's mistakes. Only
+with the `RunPlan`, never with the generator's output, so that they also find the generator's mistakes. Only
 texts that cannot be read as a plan (the launch script, the SSH server's command line) are compared with the
 generated ones.
 
@@ -42,115 +42,128 @@ from gangplan.validate.promise import (
     starts,
     users,
 )
-from gangplan.validate.promise.roles import Laid, laid_of
+from gangplan.validate.promise.roles import ExpandedRun, expand_run
 from gangplan.validate.world import BuiltRun, World
 
-__all__ = ["kept"]
+__all__ = ["check_plan_conformance"]
 
-Check = Callable[[Laid], Iterator[tuple[int, Problem]]]
+Check = Callable[[ExpandedRun], Iterator[tuple[int, Problem]]]
 
 
-def _elastic(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def _check_elastic_run(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check elastic runs; imported on demand because few runs are elastic."""
     if laid.unit.job.elastic is None:
         return
-    from gangplan.validate.promise.elastic import going_on
+    from gangplan.validate.promise.elastic import check_elastic_workers
 
-    yield from going_on(laid)
+    yield from check_elastic_workers(laid)
 
 
-def _preflight(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def _check_run_preflight(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check the preflight; imported on demand because few runs have one."""
     if not laid.unit.job.image.preflight:
         return
-    from gangplan.validate.promise.preflight import looked
+    from gangplan.validate.promise.preflight import check_preflight_call
 
-    yield from looked(laid)
+    yield from check_preflight_call(laid)
 
 
-def _unset(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def _check_label_variables(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check variables that read pod labels; imported on demand because few runs have any."""
     if not any(one.field.startswith("metadata.labels") for one in laid.unit.job.env):
         return
-    from gangplan.validate.promise.unset import unset
+    from gangplan.validate.promise.unset import check_unset_variables
 
-    yield from unset(laid)
+    yield from check_unset_variables(laid)
 
 
 CHECKS: tuple[Check, ...] = (
-    counts.pods,
-    counts.slots,
-    counts.images,
-    counts.devices,
-    pods.folder,
-    pods.variables,
-    _unset,
-    _preflight,
-    opaque.commands,
-    opaque.surroundings,
-    launch.arguments,
-    launch.environment,
-    order.start,
-    order.success,
-    order.restarts,
-    failures.judged,
-    order.ready,
-    hosts.names,
-    hosts.keys,
-    users.user,
-    mounts.planned,
-    mounts.hiding,
-    mounts.twice,
-    scripts.mounted,
-    needs.named,
-    mounts.writable,
-    starts.managers,
-    starts.placed,
-    starts.classed,
-    starts.alone,
-    starts.held,
-    starts.crowded,
-    starts.shared_processes,
-    starts.classed_by_priority,
-    starts.probed,
-    starts.grace,
-    life.deadlines,
-    life.endings,
-    life.sync,
-    labels.labels,
-    labels.queue,
-    labels.placement,
-    fabric.given,
-    containers.beside,
-    files.given,
-    settings.patched,
-    _elastic,
-    others.given,
+    counts.check_planned_pods,
+    counts.check_planned_slots,
+    counts.check_planned_images,
+    counts.check_planned_devices,
+    pods.check_working_folder,
+    pods.check_sourced_variables,
+    _check_label_variables,
+    _check_run_preflight,
+    opaque.check_role_commands,
+    opaque.check_image_surroundings,
+    launch.check_launch_arguments,
+    launch.check_launch_environment,
+    order.check_start_order,
+    order.check_success_policy,
+    order.check_run_retries,
+    failures.check_failure_rules,
+    order.check_worker_readiness,
+    hosts.check_host_names,
+    hosts.check_ssh_keys,
+    users.check_program_user,
+    mounts.check_planned_mounts,
+    mounts.check_hiding_mounts,
+    mounts.check_repeated_mounts,
+    scripts.find_mounted_scripts,
+    needs.check_needed_objects,
+    mounts.check_writable_tmp,
+    starts.check_managers,
+    starts.check_schedulers,
+    starts.check_runtime_class,
+    starts.check_single_restarts,
+    starts.check_start_blockers,
+    starts.check_exclusive_placement,
+    starts.check_shared_processes,
+    starts.check_priority_class,
+    starts.check_launcher_probes,
+    starts.check_grace_period,
+    life.check_run_deadlines,
+    life.check_run_endings,
+    life.check_sync_options,
+    labels.check_planned_labels,
+    labels.check_planned_queue,
+    labels.check_planned_placement,
+    fabric.check_planned_fabric,
+    containers.check_extra_containers,
+    files.check_planned_files,
+    settings.check_patched_variables,
+    _check_elastic_run,
+    others.check_planned_roles,
 )
 
 # Checks that depend on the behaviour of Trainer and JobSet; other backends replace them.
 OF_TRAINER: frozenset[Check] = frozenset(
     {
-        *(counts.pods, counts.slots, order.start, order.success, order.restarts, failures.judged),
-        *(hosts.keys, starts.managers, starts.alone, starts.crowded, life.deadlines),
-        *(_elastic, others.given),
+        *(
+            counts.check_planned_pods,
+            counts.check_planned_slots,
+            order.check_start_order,
+            order.check_success_policy,
+            order.check_run_retries,
+            failures.check_failure_rules,
+        ),
+        *(
+            hosts.check_ssh_keys,
+            starts.check_managers,
+            starts.check_single_restarts,
+            starts.check_exclusive_placement,
+            life.check_run_deadlines,
+        ),
+        *(_check_elastic_run, others.check_planned_roles),
     }
 )
 
 
-def _of_operator() -> tuple[Check, ...]:
+def _load_mpijob_checks() -> tuple[Check, ...]:
     from gangplan.validate.promise import mpijob  # few runs are MPIJobs
 
-    return mpijob.CHECKS
+    return mpijob.MPIJOB_CHECKS
 
 
 # The checks that replace them, by the name of the backend.
-INSTEAD: Mapping[str, Callable[[], tuple[Check, ...]]] = {MPIJOB.name: _of_operator}
+INSTEAD: Mapping[str, Callable[[], tuple[Check, ...]]] = {MPIJOB.name: _load_mpijob_checks}
 
 
-def kept(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_plan_conformance(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Yield each difference between the built objects of a run and its plan, with the index of the object."""
-    laid = laid_of(world, run)
+    laid = expand_run(world, run)
     if laid is None:
         return
     checks = CHECKS

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gangplan.findings import FieldPath
 from gangplan.model.exits import FINAL_CODES, PREFLIGHT_EXITS
-from gangplan.re2 import PatternError, UnknownScriptError, compiled
-from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.jobset import JOBSET, LAUNCHER
+from gangplan.objects import Body
+from gangplan.re2 import PatternError, UnknownScriptError, compile_search
+from gangplan.validate.jobset import JOBSET_PATH, LAUNCHER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import CONTAINER, Laid, LaidRole
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import PROGRAM_CONTAINER, ExpandedRole, ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 ENDLESS, FAIL, RESTART = "RestartJobSetAndIgnoreMaxRestarts", "FailJobSet", "RestartJobSet"
@@ -22,7 +23,7 @@ ENDLESS, FAIL, RESTART = "RestartJobSetAndIgnoreMaxRestarts", "FailJobSet", "Res
 OWN_FAILURES = ("BackoffLimitExceeded", "DeadlineExceeded")
 POLICY, BACKOFF = "PodFailurePolicy", "BackoffLimitExceeded"
 DISRUPTED = "DisruptionTarget"
-RULES: Path = (*JOBSET, "failurePolicy", "rules")
+RULES: FieldPath = (*JOBSET_PATH, "failurePolicy", "rules")
 TERMINATED = 143  # the exit code after SIGTERM
 
 
@@ -34,7 +35,7 @@ class Failure(NamedTuple):
     rule: int | None
 
 
-def judged(laid: Laid) -> Found:
+def check_failure_rules(laid: ExpandedRun) -> Found:
     """Check how failures are handled.
 
     Disruptions by the platform use up no retry, permanent failures are not retried, and other failures are
@@ -45,12 +46,12 @@ def judged(laid: Laid) -> Found:
         return  # order.py reports a policy that is missing, superfluous or endless
     launcher = laid.roles.get(LAUNCHER)
     if laid.uses_mpi and launcher is not None:
-        yield from _final(laid, launcher)
+        yield from _check_final_launch_failures(laid, launcher)
     for role in laid.present:
-        yield from _failed(laid, role)
+        yield from _check_program_failure_retries(laid, role)
         has_deadline = laid.unit.job.platform.trainer_line.has_run_deadline
         if has_deadline and not laid.unit.job.elastic:
-            yield from _disrupted(laid, role)
+            yield from _check_disruption_retries(laid, role)
 
 
 def is_endless(rule: Body) -> bool:
@@ -59,18 +60,18 @@ def is_endless(rule: Body) -> bool:
     return rule.get("action") == ENDLESS and any(reason in OWN_FAILURES for reason in reasons)
 
 
-def _failed(laid: Laid, role: LaidRole) -> Found:
+def _check_program_failure_retries(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that a program that fails is retried, but not forever, with any exit code that the rules name."""
     codes = laid.unit.job.exit_codes
     tried = next(code for code in (*codes.retry, *range(1, 256)) if not codes.is_final(code))
-    yield from _ended(laid, role)
+    yield from _check_final_exit_codes(laid, role)
     failure = failed(role, tried)
     action, at = taken(laid, role, failure)
     if action == FAIL:
         message = "a program that fails would not be retried, but the plan has retries"
         help = "Name only what must not be retried: onJobFailureReasons, onJobFailureMessagePatterns."
-        yield laid.runtime, broken(at, message, help, "retries")
-    for code in sorted(_codes(role) - set(FINAL_CODES)):
+        yield laid.runtime, report_broken_plan(at, message, help, "retries")
+    for code in sorted(_list_rule_exit_codes(role) - set(FINAL_CODES)):
         failure = failed(role, code)
         action, at = taken(laid, role, failure)
         if action == ENDLESS and failure.reason == POLICY:
@@ -79,10 +80,10 @@ def _failed(laid: Laid, role: LaidRole) -> Found:
                 "In onJobFailureMessagePatterns, name only what the program did not cause:"
                 f" [has condition {DISRUPTED}]."
             )
-            yield laid.runtime, broken(at, message, help)
+            yield laid.runtime, report_broken_plan(at, message, help)
 
 
-def _ended(laid: Laid, role: LaidRole) -> Found:
+def _check_final_exit_codes(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that the spec's final exit codes end the run, in pods that exit with the program's code."""
     codes = laid.unit.job.exit_codes
     if not codes.is_set or (laid.uses_mpi and role.name != LAUNCHER):
@@ -98,10 +99,10 @@ def _ended(laid: Laid, role: LaidRole) -> Found:
             f"a program that ends with {named} would be retried; by the spec the run has failed for good"
         )
         help = "Keep the Job's rule for exit codes and the JobSet's, in their order."
-        yield laid.runtime, broken(at, message, help, "exitCodes")
+        yield laid.runtime, report_broken_plan(at, message, help, "exitCodes")
 
 
-def _disrupted(laid: Laid, role: LaidRole) -> Found:
+def _check_disruption_retries(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check a pod that is removed by a drain, a reclaimed node or a preemption: it uses up no retry."""
     failure = failed(role, TERMINATED, is_disrupted=True)
     action, at = taken(laid, role, failure)
@@ -113,10 +114,10 @@ def _disrupted(laid: Laid, role: LaidRole) -> Found:
         at = (*role.at, "template", "spec", "podFailurePolicy")
     message = f"a drained node{where} would {what}; the plan counts only failures of the program"
     help = "Keep the Job's rule for DisruptionTarget and the JobSet's, in their order."
-    yield laid.runtime, weakened(at, message, help)
+    yield laid.runtime, report_weakened_plan(at, message, help)
 
 
-def _final(laid: Laid, role: LaidRole) -> Found:
+def _check_final_launch_failures(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that a launch that can never succeed is not retried."""
     looks = PREFLIGHT_EXITS.values() if laid.unit.job.image.preflight else ()
     for code in (*FINAL_CODES, *(one.code for one in looks if one.is_final)):
@@ -129,26 +130,27 @@ def _final(laid: Laid, role: LaidRole) -> Found:
         message = f"a launch that can never succeed (exit code {code}) would be retried"
         help = "Keep the launcher Job's rule for exit codes and the JobSet's, in their order."
         if action == ENDLESS:
-            yield laid.runtime, broken(at, f"{message} forever", help)
+            yield laid.runtime, report_broken_plan(at, f"{message} forever", help)
         else:
-            yield laid.runtime, weakened(at, message, help)
+            yield laid.runtime, report_weakened_plan(at, message, help)
         return
 
 
-def _codes(role: LaidRole) -> set[int]:
+def _list_rule_exit_codes(role: ExpandedRole) -> set[int]:
     """Return the exit codes that the Job's rules name, and common ones."""
     rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
     named = {int(code) for rule in rules for code in (rule.get("onExitCodes") or {}).get("values") or ()}
     return named | {1, 137, 255}
 
 
-def failed(role: LaidRole, code: int, *, is_disrupted: bool = False) -> Failure:
+def failed(role: ExpandedRole, code: int, *, is_disrupted: bool = False) -> Failure:
     """Return how the Job of a role fails when one of its pods exits with this code."""
     rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
     for index, rule in enumerate(rules):
         if "onExitCodes" in rule:
             is_met = _is_met(rule["onExitCodes"], code)
-            message = f"Container {CONTAINER} for pod a/b failed with exit code {code} matching FailJob rule"
+            failed = f"Container {PROGRAM_CONTAINER} for pod a/b failed"
+            message = f"{failed} with exit code {code} matching FailJob rule"
         else:
             conditions = rule.get("onPodConditions") or ()
             is_met = is_disrupted and any(
@@ -163,12 +165,12 @@ def failed(role: LaidRole, code: int, *, is_disrupted: bool = False) -> Failure:
 
 
 def _is_met(wanted: Body, code: int) -> bool:
-    if wanted.get("containerName", CONTAINER) != CONTAINER:
+    if wanted.get("containerName", PROGRAM_CONTAINER) != PROGRAM_CONTAINER:
         return False
     return (code in (wanted.get("values") or ())) == (wanted.get("operator") == "In")
 
 
-def taken(laid: Laid, role: LaidRole, failure: Failure) -> tuple[str, Path]:
+def taken(laid: ExpandedRun, role: ExpandedRole, failure: Failure) -> tuple[str, FieldPath]:
     """Return the action that JobSet takes for a failed Job, and the path of the rule that decides it."""
     for index, rule in enumerate((laid.jobset.get("failurePolicy") or {}).get("rules") or ()):
         reasons, targets = rule.get("onJobFailureReasons"), rule.get("targetReplicatedJobs")
@@ -185,7 +187,7 @@ def taken(laid: Laid, role: LaidRole, failure: Failure) -> tuple[str, Path]:
 def _is_found(pattern: str, message: str) -> bool:
     """Return whether Go finds the pattern; JobSet ignores invalid patterns."""
     try:
-        return compiled(pattern)(message) is not None
+        return compile_search(pattern)(message) is not None
     except (PatternError, UnknownScriptError):
         return False
 

@@ -6,16 +6,16 @@ import base64
 import binascii
 from collections.abc import Iterator
 
-from gangplan.validate.apiserver.forms import Body
+from gangplan.objects import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 KIND = "ConfigMap"
 
 
-def given(laid: Laid) -> Found:
+def check_planned_files(laid: ExpandedRun) -> Found:
     """Check that every file is in the ConfigMap, with its bytes, and that the ConfigMap is immutable."""
     planned = laid.unit.job.files
     if not planned:
@@ -29,22 +29,25 @@ def given(laid: Laid) -> Found:
     if name not in maps:
         message = f"ConfigMap {name} would not come with the run, and its pods would wait for it"
         at = (laid.runtime, ())
-        yield at[0], broken(at[1], message, "Keep its name.", "files")
+        yield at[0], report_broken_plan(at[1], message, "Keep its name.", "files")
         return
     index, body = maps[name]
     for one in planned:
-        data = _bytes(body, one.key)
+        data = _read_config_map_file(body, one.key)
         if data != one.data:
             how = "not have" if data is None else "have another"
             message = f"pods would {how} {one.source}"
             place = "binaryData" if one.key in (body.get("binaryData") or {}) else "data"
-            yield index, broken((place, one.key), message, f"Change {one.source} itself.", "files")
+            yield (
+                index,
+                report_broken_plan((place, one.key), message, f"Change {one.source} itself.", "files"),
+            )
     if body.get("immutable") is not True:
         message = "the files of the run could change while it runs"
-        yield index, weakened(("immutable",), message, "Keep immutable: true.")
+        yield index, report_weakened_plan(("immutable",), message, "Keep immutable: true.")
 
 
-def _bytes(body: Body, key: str) -> bytes | None:
+def _read_config_map_file(body: Body, key: str) -> bytes | None:
     if key in (body.get("data") or {}):
         return str(body["data"][key]).encode()
     if key in (body.get("binaryData") or {}):

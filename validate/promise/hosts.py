@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.jobset import JOBSET
+from gangplan.validate.jobset import JOBSET_PATH
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, LaidRole
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def names(laid: Laid) -> Found:
+def check_host_names(laid: ExpandedRun) -> Found:
     """Check that every pod has the name in the hostfile or master address, and can resolve the others."""
     network = laid.jobset.get("network") or {}
     if network.get("enableDNSHostnames") is False:
@@ -25,12 +25,14 @@ def names(laid: Laid) -> Found:
         )
         yield (
             laid.runtime,
-            broken((*JOBSET, "network", "enableDNSHostnames"), message, "Keep enableDNSHostnames: true."),
+            report_broken_plan(
+                (*JOBSET_PATH, "network", "enableDNSHostnames"), message, "Keep enableDNSHostnames: true."
+            ),
         )
     if network.get("publishNotReadyAddresses") is False:
         message = "a worker's name would vanish while its probe fails"
-        at = (*JOBSET, "network", "publishNotReadyAddresses")
-        yield laid.runtime, weakened(at, message, "Keep publishNotReadyAddresses: true.")
+        at = (*JOBSET_PATH, "network", "publishNotReadyAddresses")
+        yield laid.runtime, report_weakened_plan(at, message, "Keep publishNotReadyAddresses: true.")
     if network.get("subdomain"):
         why = (
             "all runs would share one Service, which finds only the pods of the first one"
@@ -38,12 +40,15 @@ def names(laid: Laid) -> Found:
             else "the master's address that Trainer gives to the workers does not have it"
         )
         message = f"the pods would be found below '{network['subdomain']}': {why}"
-        yield laid.runtime, broken((*JOBSET, "network", "subdomain"), message, "Remove subdomain.")
+        yield (
+            laid.runtime,
+            report_broken_plan((*JOBSET_PATH, "network", "subdomain"), message, "Remove subdomain."),
+        )
     for role in laid.present:
-        yield from _lookup(laid, role)
+        yield from _check_pod_name_lookup(laid, role)
 
 
-def _lookup(laid: Laid, role: LaidRole) -> Found:
+def _check_pod_name_lookup(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that pods of a role can resolve the names of the others."""
     spec, policy = role.spec, role.spec.get("dnsPolicy", "ClusterFirst")
     searches = (spec.get("dnsConfig") or {}).get("searches") or ()
@@ -55,16 +60,19 @@ def _lookup(laid: Laid, role: LaidRole) -> Found:
         message = f"{role.title} would ask the node's DNS ({how}), which does not know the names of the pods"
         right = "ClusterFirstWithHostNet" if spec.get("hostNetwork") else "ClusterFirst"
         at = (*role.pod, "dnsPolicy" if "dnsPolicy" in spec else "hostNetwork")
-        yield laid.runtime, broken(at, message, f"Write dnsPolicy: {right}.")
+        yield laid.runtime, report_broken_plan(at, message, f"Write dnsPolicy: {right}.")
     if spec.get("setHostnameAsFQDN"):
         message = (
             f"the host names of {role.title} would be full domain names: more than 64 characters keep a pod"
             " from starting, and MPI no longer knows its own host"
         )
-        yield laid.runtime, broken((*role.pod, "setHostnameAsFQDN"), message, "Remove setHostnameAsFQDN.")
+        yield (
+            laid.runtime,
+            report_broken_plan((*role.pod, "setHostnameAsFQDN"), message, "Remove setHostnameAsFQDN."),
+        )
 
 
-def keys(laid: Laid) -> Found:
+def check_ssh_keys(laid: ExpandedRun) -> Found:
     """Check that the SSH keys are where the image's server and client look for them."""
     mpi = laid.policy.get("mpi")
     if not laid.uses_mpi or mpi is None:
@@ -73,11 +81,11 @@ def keys(laid: Laid) -> Found:
     if built.rstrip("/") != planned.rstrip("/"):
         message = f"the SSH keys would be at {built}; the image looks for them at {planned}"
         help = f"Write ssh: {{keys: {built}}} for '{laid.unit.job.image.name}' in images/catalog.yaml."
-        yield laid.runtime, broken(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), message, help)
-    yield from ports(laid)
+        yield laid.runtime, report_broken_plan(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), message, help)
+    yield from check_ssh_port(laid)
 
 
-def ports(laid: Laid) -> Found:
+def check_ssh_port(laid: ExpandedRun) -> Found:
     """Check that the container port `ssh` is the one that the SSH server listens on."""
     port = laid.unit.job.image.ssh.port
     for role in laid.present:
@@ -85,4 +93,7 @@ def ports(laid: Laid) -> Found:
             if one.get("name") == "ssh" and one.get("containerPort") != port:
                 message = f"port ssh would be {one.get('containerPort')}; the SSH server listens on {port}"
                 help = f"Write ssh: {{port: ...}} for '{laid.unit.job.image.name}' in images/catalog.yaml."
-                yield laid.runtime, broken((*role.box, "ports", index, "containerPort"), message, help)
+                yield (
+                    laid.runtime,
+                    report_broken_plan((*role.box, "ports", index, "containerPort"), message, help),
+                )

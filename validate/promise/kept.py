@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.apiserver.forms import Path
+from gangplan.findings import FieldPath
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, LaidRole
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 
-def kept(laid: Laid, role: LaidRole) -> Iterator[tuple[int, Problem]]:
+def check_debug_restarts(laid: ExpandedRun, role: ExpandedRole) -> Iterator[tuple[int, Problem]]:
     """Check that each pod of a role may fail once and is kept; the Job fails when the time is up."""
     assert laid.unit.job.debug is not None
     until = laid.unit.job.debug.until
@@ -25,17 +25,19 @@ def kept(laid: Laid, role: LaidRole) -> Iterator[tuple[int, Problem]]:
         )
         yield (
             laid.runtime,
-            broken((*role.pod, "restartPolicy"), message, "Keep restartPolicy: OnFailure.", "debug"),
+            report_broken_plan(
+                (*role.pod, "restartPolicy"), message, "Keep restartPolicy: OnFailure.", "debug"
+            ),
         )
     limit, enough = role.job.get("backoffLimit", 6), role.pods + 1
-    at: Path = (*role.at, "template", "spec", "backoffLimit")
+    at: FieldPath = (*role.at, "template", "spec", "backoffLimit")
     if limit < enough:
         message = (
             f"the run would end once pods of {role.title} have failed {limit or 1} times in all;"
             f" the plan keeps all {role.pods} of them until {until}"
         )
-        yield laid.runtime, broken(at, message, f"Keep backoffLimit: {enough}.", "debug")
+        yield laid.runtime, report_broken_plan(at, message, f"Keep backoffLimit: {enough}.", "debug")
     elif limit > enough:
         message = f"pods of {role.title} would be restarted {limit} times before the run ends"
         message += f"; the plan says {enough}"
-        yield laid.runtime, weakened(at, message, f"Keep backoffLimit: {enough}.")
+        yield laid.runtime, report_weakened_plan(at, message, f"Keep backoffLimit: {enough}.")

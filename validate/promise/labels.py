@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from gangplan.validate.apiserver.forms import Path
+from gangplan.findings import FieldPath
+from gangplan.spec.fabrics import NETWORKS_ANNOTATION
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, LaidRole
-from gangplan.validate.promise.words import broken
+from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan
 
 Found = Iterator[tuple[int, Problem]]
 OWN = "gangplan.dev/"
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
-NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 
-def labels(laid: Laid) -> Found:
+def check_planned_labels(laid: ExpandedRun) -> Found:
     """Check the labels that identify the run, on its objects and on its pods."""
     unit = laid.unit
     wanted = {
@@ -31,56 +31,65 @@ def labels(laid: Laid) -> Found:
     }
     for index, body in enumerate(laid.run.bodies):
         built = body["metadata"].get("labels") or {}
-        yield from _differing(index, ("metadata", "labels"), wanted, built, f"this {body['kind']}")
+        yield from _check_planned_label_values(
+            index, ("metadata", "labels"), wanted, built, f"this {body['kind']}"
+        )
     for role in laid.present:
         built = (role.template.get("metadata") or {}).get("labels") or {}
-        at: Path = (*role.template_at, "metadata", "labels")
+        at: FieldPath = (*role.template_at, "metadata", "labels")
         part = "launcher" if role.name == LAUNCHER else "worker"
-        yield from _differing(laid.runtime, at, {**wanted, f"{OWN}role": part}, built, role.title)
-        yield from _identity(laid, at, built, role.title)
+        yield from _check_planned_label_values(
+            laid.runtime, at, {**wanted, f"{OWN}role": part}, built, role.title
+        )
+        yield from _check_cloud_identity_labels(laid, at, built, role.title)
 
 
-def _identity(laid: Laid, at: Path, built: dict[str, str], title: str) -> Found:
+def _check_cloud_identity_labels(
+    laid: ExpandedRun, at: FieldPath, built: dict[str, str], title: str
+) -> Found:
     """Check the labels of the cloud identity; without them the cloud's webhook ignores the pods."""
     for key, value in laid.unit.job.identity.pod_labels if laid.unit.job.identity else ():
         if built.get(key) != value:
             message = f"{title} would have no identity in the cloud: label {key} is not '{value}'"
-            yield laid.runtime, broken((*at, key), message, "Keep the label.")
+            yield laid.runtime, report_broken_plan((*at, key), message, "Keep the label.")
 
 
-def _differing(
-    index: int, at: Path, wanted: dict[str, str], built: dict[str, str], title: str
+def _check_planned_label_values(
+    index: int, at: FieldPath, wanted: dict[str, str], built: dict[str, str], title: str
 ) -> Iterator[tuple[int, Problem]]:
     for key, value in wanted.items():
         if built.get(key) != value:
             has = f"{key}: {built[key]}" if key in built else f"no label {key}"
             message = f"{title} would have {has}; policies, monitoring and cost reports look for {value}"
-            yield index, broken((*at, key), message, "Keep the label, and add your own beside it.")
+            yield (
+                index,
+                report_broken_plan((*at, key), message, "Keep the label, and add your own beside it."),
+            )
 
 
-def queue(laid: Laid) -> Found:
+def check_planned_queue(laid: ExpandedRun) -> Found:
     """Check the queue, priority, service account and scheduler of the run."""
     job = laid.unit.job
     built = laid.run.bodies[laid.train_job]["metadata"].get("labels") or {}
-    at: Path = ("metadata", "labels")
+    at: FieldPath = ("metadata", "labels")
     if job.queue and job.platform.gang == "kueue":
         if built.get(QUEUE) not in (job.queue, None):  # a run without a queue is reported as not-queued
             message = f"the run would wait in queue '{built[QUEUE]}'; the plan has '{job.queue}'"
             help = f"Write queue: {built[QUEUE]} for team {job.team} in cluster.yaml."
-            yield laid.train_job, broken((*at, QUEUE), message, help)
+            yield laid.train_job, report_broken_plan((*at, QUEUE), message, help)
         if built.get(PRIORITY) != f"training-{job.priority}":
             message = (
                 f"the run would have priority '{built.get(PRIORITY, '(none)')}'; the plan has"
                 f" 'training-{job.priority}'"
             )
             help = "Write priority in the spec, or defaults: {priority: ...} in cluster.yaml."
-            yield laid.train_job, broken((*at, PRIORITY), message, help, "priority")
+            yield laid.train_job, report_broken_plan((*at, PRIORITY), message, help, "priority")
     for role in laid.present:
-        yield from _account(laid, role)
-        yield from _scheduler(laid, role)
+        yield from _check_service_account(laid, role)
+        yield from _check_gang_scheduler(laid, role)
 
 
-def _account(laid: Laid, role: LaidRole) -> Found:
+def _check_service_account(laid: ExpandedRun, role: ExpandedRole) -> Found:
     planned, built = laid.unit.job.service_account, role.spec.get("serviceAccountName", "default")
     if built != planned:
         message = (
@@ -88,10 +97,10 @@ def _account(laid: Laid, role: LaidRole) -> Found:
             f" {laid.unit.job.namespace}; the plan has '{planned}'"
         )
         help = f"Keep serviceAccountName: {planned}; patch that ServiceAccount for a cloud identity."
-        yield laid.runtime, broken((*role.pod, "serviceAccountName"), message, help)
+        yield laid.runtime, report_broken_plan((*role.pod, "serviceAccountName"), message, help)
 
 
-def _scheduler(laid: Laid, role: LaidRole) -> Found:
+def _check_gang_scheduler(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check the scheduler; only the one that owns the pod group starts its pods together."""
     gang = laid.unit.job.platform.gang
     if not laid.unit.job.platform.has_pod_group:
@@ -99,39 +108,45 @@ def _scheduler(laid: Laid, role: LaidRole) -> Found:
     group = laid.run.bodies[laid.runtime]["spec"].get("podGroupPolicy") or {}
     if role.name == WORKER and gang not in group:
         message = f"the run would have no pod group of {gang}: its pods would start one by one"
-        yield laid.runtime, broken(("spec", "podGroupPolicy"), message, "Leave podGroupPolicy.")
+        yield laid.runtime, report_broken_plan(("spec", "podGroupPolicy"), message, "Leave podGroupPolicy.")
     wanted = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler"}[gang]
     built = role.spec.get("schedulerName", "default-scheduler")
     if built != wanted:
         message = f"{role.title} would be placed by '{built}', one by one; the group is started by '{wanted}'"
-        yield laid.runtime, broken((*role.pod, "schedulerName"), message, f"Keep schedulerName: {wanted}.")
+        yield (
+            laid.runtime,
+            report_broken_plan((*role.pod, "schedulerName"), message, f"Keep schedulerName: {wanted}."),
+        )
 
 
-def placement(laid: Laid) -> Found:
+def check_planned_placement(laid: ExpandedRun) -> Found:
     """Check the topology, the anti-affinity and the additional networks that the plan has."""
     job = laid.unit.job
     role = laid.roles.get(WORKER)
     if role is None:
         return
     built = (role.template.get("metadata") or {}).get("annotations") or {}
-    at: Path = (*role.template_at, "metadata", "annotations")
+    at: FieldPath = (*role.template_at, "metadata", "annotations")
     if job.topology is not None:
         key, level = f"kueue.x-k8s.io/{job.topology[0]}", job.topology[1]
         if built.get(key) != level:
             message = f"the workers would not be placed by '{level}', as the spec asks"
-            yield laid.runtime, broken((*at, key), message, "Write placement in the spec.")
-    yield from _neighbours(laid, role)
-    networks = Counter(one.strip() for one in built.get(NETWORKS, "").split(","))
+            yield laid.runtime, report_broken_plan((*at, key), message, "Write placement in the spec.")
+    yield from _check_job_anti_affinity(laid, role)
+    networks = Counter(one.strip() for one in built.get(NETWORKS_ANNOTATION, "").split(","))
     missing = Counter(one.strip() for one in ",".join(job.fabric.networks).split(",") if one) - networks
     if missing:
         wanted = ", ".join(f"'{name}'" for name in missing)
         which = "the network" if len(missing) == 1 else "the networks"
         often = "" if len(job.fabric.networks) == len(set(job.fabric.networks)) else ", once for each device"
         message = f"the workers would not be on {which} {wanted} that their pool has for RDMA{often}"
-        yield laid.runtime, broken((*at, NETWORKS), message, "Keep it, and add others after a comma.")
+        yield (
+            laid.runtime,
+            report_broken_plan((*at, NETWORKS_ANNOTATION), message, "Keep it, and add others after a comma."),
+        )
 
 
-def _neighbours(laid: Laid, role: LaidRole) -> Found:
+def _check_job_anti_affinity(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that the workers share no node with the jobs in placement.apart.
 
     A site may change anti-affinity that is only preferred.
@@ -144,5 +159,8 @@ def _neighbours(laid: Laid, role: LaidRole) -> Found:
     for name in laid.unit.job.apart:
         if name not in kept:
             message = f"the workers could share a node with job '{name}', which the spec keeps apart"
-            at: Path = (*role.pod, "affinity")
-            yield laid.runtime, broken(at, message, "Remove it from placement.apart of the spec.", "apart")
+            at: FieldPath = (*role.pod, "affinity")
+            yield (
+                laid.runtime,
+                report_broken_plan(at, message, "Remove it from placement.apart of the spec.", "apart"),
+            )

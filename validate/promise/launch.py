@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gangplan.model.job import EnvVar
-from gangplan.plan import Unit
-from gangplan.plan.flags import family_of
-from gangplan.plan.launchers import UnreadableError, Use, find
+from gangplan.plan import RunPlan
+from gangplan.plan.flags import mpi_family_of
+from gangplan.plan.launchers import ParsedOption, UnreadableError, find_launchers
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, LaidRole, Place
-from gangplan.validate.promise.words import broken
-from gangplan.validate.trainer.trainjobs import RESERVED
+from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun, RolePlace
+from gangplan.validate.promise.words import report_broken_plan
+from gangplan.validate.trainer.trainjobs import RESERVED_VARIABLES
 
 Found = Iterator[tuple[int, Problem]]
 
@@ -33,42 +33,43 @@ HELD = re.compile(
 FREE = re.compile(r".*_verbose")
 
 
-def arguments(laid: Laid) -> Found:
+def check_launch_arguments(laid: ExpandedRun) -> Found:
     """Check that the launcher (for torch, each worker) runs the planned arguments."""
     role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
     if role is None or role.container is None:
         return
-    built = [expanded(str(word)) for word in role.container.get("args") or ()]
+    built = [unescape_kubelet_word(str(word)) for word in role.container.get("args") or ()]
     planned = list(laid.unit.launch.argv)
     if built == planned:
         return
-    head = _same(planned, built)
-    tail = _same(planned[head:][::-1], built[head:][::-1])
+    head = _count_equal_leading_words(planned, built)
+    tail = _count_equal_leading_words(planned[head:][::-1], built[head:][::-1])
     gone, new = planned[head : len(planned) - tail], built[head : len(built) - tail]
-    program = _program_at(laid.unit)
-    if _only_tunes(laid.unit, built):
+    program = _find_program_start(laid.unit)
+    if _has_only_tuning_options(laid.unit, built):
         return
-    index, path = _where(role, head)
+    index, path = _locate_differing_argument(role, head)
     if head + len(gone) <= program:
         message = (
-            f"the launcher would get {_told(built, head, new)} instead of {_told(planned, head, gone)}:"
-            f" the plan has {laid.unit.layout.ranks} ranks on {laid.unit.layout.workers} workers"
+            f"the launcher would get {_quote_differing_words(built, head, new)} instead of"
+            f" {_quote_differing_words(planned, head, gone)}: the plan has {laid.unit.layout.ranks} ranks"
+            f" on {laid.unit.layout.workers} workers"
         )
         help = "Write workers, slots or mpi in the spec: the options of the launcher follow them."
     else:
         message = "the run would not start the command of its spec"
         help = "Write command in the spec."
-    yield index, broken(path, message, help, "command")
+    yield index, report_broken_plan(path, message, help, "command")
 
 
-def _where(role: LaidRole, head: int) -> Place:
+def _locate_differing_argument(role: ExpandedRole, head: int) -> RolePlace:
     """Return the place of the first argument that differs, or of the list if it is too short."""
     words = (role.container or {}).get("args") or ()
     index, path = role.place("args")
     return index, (*path, head) if head < len(words) else path
 
 
-def _same(some: Sequence[str], others: Sequence[str]) -> int:
+def _count_equal_leading_words(some: Sequence[str], others: Sequence[str]) -> int:
     """Return how many words at the start are the same."""
     count = 0
     for one, other in zip(some, others, strict=False):
@@ -78,7 +79,7 @@ def _same(some: Sequence[str], others: Sequence[str]) -> int:
     return count
 
 
-def _program_at(unit: Unit) -> int:
+def _find_program_start(unit: RunPlan) -> int:
     """Return where the user's words begin in the planned ones, or -1 if all of them are the user's."""
     if not unit.launch.is_wrapped:
         return -1
@@ -86,14 +87,14 @@ def _program_at(unit: Unit) -> int:
     words = list(unit.job.command)
     for name, value in fills.items():
         words = [word.replace(name, str(value)) for word in words]
-    return len(unit.launch.argv) - _same(list(unit.launch.argv)[::-1], words[::-1])
+    return len(unit.launch.argv) - _count_equal_leading_words(list(unit.launch.argv)[::-1], words[::-1])
 
 
-def _only_tunes(unit: Unit, built: Sequence[str]) -> bool:
+def _has_only_tuning_options(unit: RunPlan, built: Sequence[str]) -> bool:
     """Return whether a command only adds options to the planned one that do not affect ranks and hosts."""
-    family = family_of(unit.job)
+    family = mpi_family_of(unit.job)
     try:
-        (planned,), (found,) = find(unit.launch.argv, family), find(built, family)
+        (planned,), (found,) = find_launchers(unit.launch.argv, family), find_launchers(built, family)
     except (UnreadableError, ValueError):
         return False  # one side does not have exactly one launcher
     if found.start.launcher is not planned.start.launcher or found.reading.program != planned.reading.program:
@@ -102,12 +103,12 @@ def _only_tunes(unit: Unit, built: Sequence[str]) -> bool:
     for use in found.reading.uses:
         if (use.option.name, use.values) in left:
             left.remove((use.option.name, use.values))
-        elif not _tunes(use):
+        elif not _is_tuning_option(use):
             return False
     return not left
 
 
-def _tunes(use: Use) -> bool:
+def _is_tuning_option(use: ParsedOption) -> bool:
     """Return whether a known option has no effect on the launch or sets only free variables."""
     if not use.option.name or use.is_short or use.option.role not in TUNING:
         return False
@@ -117,14 +118,14 @@ def _tunes(use: Use) -> bool:
     return not use.option.role or not is_held
 
 
-def _told(words: Sequence[str], head: int, part: Sequence[str]) -> str:
+def _quote_differing_words(words: Sequence[str], head: int, part: Sequence[str]) -> str:
     """Quote the words that differ, with the option before them."""
     before = words[head - 1 : head] if head and words[head - 1].startswith("-") else []
     shown = [*before, *part[:4]]
     return f"'{' '.join(shown)}'" if part else "nothing" if not before else f"'{before[0]}' alone"
 
 
-def expanded(word: str) -> str:
+def unescape_kubelet_word(word: str) -> str:
     """Return a word as the kubelet passes it on, but leave references to variables as they are.
 
     `$$` becomes `$` (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
@@ -132,16 +133,16 @@ def expanded(word: str) -> str:
     return word.replace("$$", "$") if "$$" in word else word
 
 
-def environment(laid: Laid) -> Found:
+def check_launch_environment(laid: ExpandedRun) -> Found:
     """Check that the variables of the launch exist, and that those that affect it have the planned values."""
     unit = laid.unit
     if laid.uses_mpi:
-        yield from _variables(laid, laid.roles.get(LAUNCHER), unit.launch.launcher_env)
+        yield from _check_launch_variables(laid, laid.roles.get(LAUNCHER), unit.launch.launcher_env)
     else:
-        yield from _variables(laid, laid.roles.get(WORKER), unit.launch.worker_env)
+        yield from _check_launch_variables(laid, laid.roles.get(WORKER), unit.launch.worker_env)
 
 
-def _variables(laid: Laid, role: LaidRole | None, planned: Sequence[EnvVar]) -> Found:
+def _check_launch_variables(laid: ExpandedRun, role: ExpandedRole | None, planned: Sequence[EnvVar]) -> Found:
     if role is None or role.container is None:
         return
     wanted = {one.name: one for one in planned}
@@ -151,32 +152,46 @@ def _variables(laid: Laid, role: LaidRole | None, planned: Sequence[EnvVar]) -> 
     if gone:
         message = f"{role.title} would have no variable {', '.join(gone)}, which the launch needs"
         help = "Keep the existing variables, and add others: op: add, path: .../env/-."
-        yield laid.runtime, broken((*role.box, "env"), message, help, "command")
+        yield laid.runtime, report_broken_plan((*role.box, "env"), message, help, "command")
     for name, variable in wanted.items():
         if (
             name in built
             and HELD.fullmatch(name)
-            and expanded(str(built[name].get("value", ""))) != variable.value
+            and unescape_kubelet_word(str(built[name].get("value", ""))) != variable.value
         ):
             message = f"{role.title} would have another {name}; the plan starts the run with {variable.value}"
-            yield index, broken(_at(path, role, name), message, _right_place(name), "command")
+            yield (
+                index,
+                report_broken_plan(
+                    _find_variable_path(path, role, name), message, _describe_variable_fix(name), "command"
+                ),
+            )
     for name in built:
-        if name in wanted or FREE.fullmatch(name) or any(name in names for names in RESERVED.values()):
+        if (
+            name in wanted
+            or FREE.fullmatch(name)
+            or any(name in names for names in RESERVED_VARIABLES.values())
+        ):
             continue
         if HELD.fullmatch(name):
             message = (
                 f"{role.title} would have {name}, which changes where or how ranks start; the plan has none"
             )
-            yield index, broken(_at(path, role, name), message, _right_place(name), "command")
+            yield (
+                index,
+                report_broken_plan(
+                    _find_variable_path(path, role, name), message, _describe_variable_fix(name), "command"
+                ),
+            )
 
 
-def _right_place(name: str) -> str:
+def _describe_variable_fix(name: str) -> str:
     if name.startswith("CHECKPOINT_"):
         return "Write checkpoint in the spec."
     return "Remove it; write workers, slots and mpi in the spec."
 
 
-def _at(path: tuple[str | int, ...], role: LaidRole, name: str) -> tuple[str | int, ...]:
+def _find_variable_path(path: tuple[str | int, ...], role: ExpandedRole, name: str) -> tuple[str | int, ...]:
     """Return the path of a variable's entry, or of the whole list if the variable is missing."""
     variables = (role.container or {}).get("env") or ()
     place = next((at for at, one in enumerate(variables) if one["name"] == name), None)

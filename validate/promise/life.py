@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gangplan.findings import FieldPath
 from gangplan.model import syncing
-from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.objects import Body
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, LaidRole
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def deadlines(laid: Laid) -> Found:
+def check_run_deadlines(laid: ExpandedRun) -> Found:
     """Check that the run ends no later than planned; an earlier end is reported as weakened.
 
     TrainJob has a deadline since Trainer 2.2; before, the deadline of its Job counts. A shorter deadline of a
@@ -23,42 +24,44 @@ def deadlines(laid: Laid) -> Found:
     """
     planned, trainer = laid.unit.job.timeout_s, laid.unit.job.platform.trainer_line
     ends = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
-    own: tuple[int, Path] = (laid.train_job, ("spec", "activeDeadlineSeconds"))
+    own: tuple[int, FieldPath] = (laid.train_job, ("spec", "activeDeadlineSeconds"))
     stated = laid.job.get("activeDeadlineSeconds")
     if not trainer.has_run_deadline and ends is not None:
         own = (laid.runtime, (*ends.at, "template", "spec", "activeDeadlineSeconds"))
         stated = ends.job.get("activeDeadlineSeconds")
     if planned and (stated is None or stated > planned):
-        when = "never end" if stated is None else f"end after {in_words(stated)}"
-        message = f"the run would {when}; the plan ends it after {in_words(planned)}"
+        when = "never end" if stated is None else f"end after {format_seconds(stated)}"
+        message = f"the run would {when}; the plan ends it after {format_seconds(planned)}"
         help = "Write timeout in the spec, or defaults: {timeout: ...} in cluster.yaml."
-        yield own[0], broken(own[1], message, help, "timeout")
-    limits: list[tuple[int, Path, Any]] = [(*own, stated)]
+        yield own[0], report_broken_plan(own[1], message, help, "timeout")
+    limits: list[tuple[int, FieldPath, Any]] = [(*own, stated)]
     for role in laid.present:
-        job: Path = (*role.at, "template", "spec", "activeDeadlineSeconds")
+        job: FieldPath = (*role.at, "template", "spec", "activeDeadlineSeconds")
         limits.append((laid.runtime, job, role.job.get("activeDeadlineSeconds")))
-        yield from cut(laid, role)
+        yield from check_pod_deadline(laid, role)
     for index, path, limit in limits:
         if limit is not None and (not planned or limit < planned):
-            is_long = f"the plan gives it {in_words(planned)}" if planned else "the plan has no end"
-            message = f"the run would end after {in_words(limit)}; {is_long}"
+            is_long = f"the plan gives it {format_seconds(planned)}" if planned else "the plan has no end"
+            message = f"the run would end after {format_seconds(limit)}; {is_long}"
             help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
-            yield index, weakened(path, message, help)
+            yield index, report_weakened_plan(path, message, help)
             return
 
 
-def cut(laid: Laid, role: LaidRole) -> Found:
+def check_pod_deadline(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check for a pod deadline shorter than planned; it fails the run like a crash, not like a timeout."""
     limit, planned = role.spec.get("activeDeadlineSeconds"), laid.unit.job.timeout_s
     if limit is not None and (not planned or limit < planned):
-        is_long = f"the plan gives the run {in_words(planned)}" if planned else "the plan has no end"
-        message = f"{role.title} would be killed after {in_words(limit)}, and the run would fail; {is_long}"
+        is_long = f"the plan gives the run {format_seconds(planned)}" if planned else "the plan has no end"
+        message = (
+            f"{role.title} would be killed after {format_seconds(limit)}, and the run would fail; {is_long}"
+        )
         help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
-        at: Path = (*role.pod, "activeDeadlineSeconds")
-        yield laid.runtime, broken(at, message, help, "timeout")
+        at: FieldPath = (*role.pod, "activeDeadlineSeconds")
+        yield laid.runtime, report_broken_plan(at, message, help, "timeout")
 
 
-def in_words(seconds: int) -> str:
+def format_seconds(seconds: int) -> str:
     """Format seconds in the units of a spec."""
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds % size == 0:
@@ -66,7 +69,7 @@ def in_words(seconds: int) -> str:
     return f"{seconds}s"
 
 
-def endings(laid: Laid) -> Found:
+def check_run_endings(laid: ExpandedRun) -> Found:
     """Check that pods whose end is the run's end have no other container that outlasts the program."""
     role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
     if role is None or role.container is None:
@@ -79,29 +82,31 @@ def endings(laid: Laid) -> Found:
             help = (
                 "Put it into initContainers with restartPolicy: Always; such a sidecar ends with the program."
             )
-            yield laid.runtime, weakened((*role.pod, "containers", index), message, help)
+            yield laid.runtime, report_weakened_plan((*role.pod, "containers", index), message, help)
 
 
-def sync(laid: Laid) -> Found:
+def check_sync_options(laid: ExpandedRun) -> Found:
     """Check that no sync deletes a run whose file was removed or applies an archived run (decision 0002)."""
     for index, body in enumerate(laid.run.bodies):
         if body["kind"] in ("CronJob", "Job"):
             continue  # these create runs: they are deleted with their file, but their runs are not
-        annotations = _annotations(body)
-        at: Path = ("metadata", "annotations")
-        if syncing.NEVER_PRUNED not in syncing.options_of(annotations):
+        annotations = _read_object_annotations(body)
+        at: FieldPath = ("metadata", "annotations")
+        if syncing.NEVER_PRUNED not in syncing.read_sync_options(annotations):
             message = (
                 f"a sync would delete this {body['kind']} when its file leaves Git, and end the run with it"
             )
             yield (
                 index,
-                broken((*at, syncing.OPTIONS), message, f"Keep {syncing.NEVER_PRUNED} among its options."),
+                report_broken_plan(
+                    (*at, syncing.SYNC_OPTIONS), message, f"Keep {syncing.NEVER_PRUNED} among its options."
+                ),
             )
-        if laid.unit.job.is_archived and annotations.get(syncing.HOOK) != syncing.SKIPPED:
+        if laid.unit.job.is_archived and annotations.get(syncing.ARGO_HOOK) != syncing.SKIP_HOOK:
             message = "the run is archived but would be applied again"
-            yield index, broken((*at, syncing.HOOK), message, "Keep the annotation.")
+            yield index, report_broken_plan((*at, syncing.ARGO_HOOK), message, "Keep the annotation.")
 
 
-def _annotations(body: Body) -> Body:
+def _read_object_annotations(body: Body) -> Body:
     found: Body = body["metadata"].get("annotations") or {}
     return found

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from posixpath import normpath
 
-from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, is_in
-from gangplan.model.job import Mount, Scratch
+from gangplan.findings import FieldPath
+from gangplan.model.folders import KERNEL_FOLDERS, PROGRAM_FOLDERS, ROOT_HOME, SCRATCH_FOLDER, is_in_folder
+from gangplan.model.job import Mount, ScratchSpace
 from gangplan.model.pods import GCSFUSE, GCSFUSE_ANNOTATION
-from gangplan.model.quantity import parse
-from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.model.quantity import parse_quantity
+from gangplan.objects import Body
 from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, LaidRole
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 SHM = "/dev/shm"
@@ -22,50 +23,55 @@ CLIENT = "/etc/ssh/ssh_config.d/mpi.conf"
 # Kinds of volumes that several pods can share.
 SHARED = frozenset(("persistentVolumeClaim", "nfs", "cephfs", "glusterfs", "azureFile", "hostPath"))
 # Folders without which no program of an image starts.
-SYSTEM = frozenset(("/", *PROGRAMS, *KERNEL))
+SYSTEM = frozenset(("/", *PROGRAM_FOLDERS, *KERNEL_FOLDERS))
 
 
-def planned(laid: Laid) -> Found:
+def check_planned_mounts(laid: ExpandedRun) -> Found:
     """Check that every role has the planned mounts, writable where the spec needs it."""
     for role in laid.present:
         if role.container is None:
             continue
-        mounts = {place(one): one for one in role.container.get("volumeMounts") or ()}
-        volumes = volumes_of(role)
-        at: Path = (*role.box, "volumeMounts")
+        mounts = {normalise_mount_path(one): one for one in role.container.get("volumeMounts") or ()}
+        volumes = index_role_volumes(role)
+        at: FieldPath = (*role.box, "volumeMounts")
         for wanted in laid.unit.job.mounts_of(LAUNCHER if role.name == LAUNCHER else "worker"):
             found = mounts.get(wanted.path.rstrip("/"))
-            yield from _mounted(
+            yield from _check_mounted_volume(
                 laid, role, at, wanted, found, volumes.get((found or {}).get("name", "")) or {}
             )
         if SHM not in mounts and not role.spec.get("hostIPC"):
             message = f"{role.title} would have 64 MiB of {SHM}, too little for data loaders and NCCL"
-            yield laid.runtime, weakened(at, message, f"Keep the volume at {SHM}; its sizeLimit may change.")
+            yield (
+                laid.runtime,
+                report_weakened_plan(at, message, f"Keep the volume at {SHM}; its sizeLimit may change."),
+            )
 
 
-def place(mount: Body) -> str:
+def normalise_mount_path(mount: Body) -> str:
     """Return the normalised path of a mount, without a trailing slash or `..`."""
     return normpath(str(mount["mountPath"]))
 
 
-def volumes_of(role: LaidRole) -> Mapping[str, Body]:
+def index_role_volumes(role: ExpandedRole) -> Mapping[str, Body]:
     """Return the volumes of a role's pods by name."""
     return {one["name"]: one for one in role.spec.get("volumes") or ()}
 
 
-def _mounted(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body | None, volume: Body) -> Found:
+def _check_mounted_volume(
+    laid: ExpandedRun, role: ExpandedRole, at: FieldPath, wanted: Mount, found: Body | None, volume: Body
+) -> Found:
     name = wanted.name
     if found is None:
         message = f"{role.title} would have nothing at {wanted.path}; the plan has '{name}' there"
-        yield laid.runtime, broken(at, message, "Keep the mount, or change data in the spec.")
+        yield laid.runtime, report_broken_plan(at, message, "Keep the mount, or change data in the spec.")
         return
     if wanted.scratch:
-        yield from _scratch(laid, role, wanted.scratch, volume, bool(found.get("readOnly")))
+        yield from _check_scratch_space(laid, role, wanted.scratch, volume, bool(found.get("readOnly")))
         return
     if wanted.own_claim or (wanted.inline and wanted.inline.name):
-        from gangplan.validate.promise.volumes import own_volume  # few runs have one
+        from gangplan.validate.promise.volumes import check_own_volume  # few runs have one
 
-        yield from own_volume(laid, role, at, wanted, found, volume)
+        yield from check_own_volume(laid, role, at, wanted, found, volume)
         return
     claim = volume.get("persistentVolumeClaim") or {}
     other = claim.get("claimName", "") if wanted.claim else (volume.get("secret") or {}).get("secretName", "")
@@ -77,54 +83,59 @@ def _mounted(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body | 
         key, value = GCSFUSE_ANNOTATION
         if volume["csi"].get("driver") == GCSFUSE and pods.get(key) != value:
             message = f"{role.title} would never start: without annotation {key} nobody mounts {wanted.path}"
-            yield laid.runtime, broken(role.template_at, message, "Keep it.")
+            yield laid.runtime, report_broken_plan(role.template_at, message, "Keep it.")
     if wanted.config_map:
         other, name = (volume.get("configMap") or {}).get("name", ""), wanted.config_map
     if wanted.key and "configMap" in volume and found.get("subPath") != wanted.key:
         message = f"{role.title} would not have the file {wanted.file} at {wanted.path}"
-        yield laid.runtime, broken(at, message, "Keep its subPath.", "files")
+        yield laid.runtime, report_broken_plan(at, message, "Keep its subPath.", "files")
     # Another kind of volume (nfs, a local cache) is the site's way to give the same data.
     if other not in (name, ""):
         message = f"{role.title} would have '{other}' at {wanted.path}; the plan has '{name}' there"
-        yield laid.runtime, broken(at, message, f"Write {other} in data, files or secrets of the spec.")
+        yield (
+            laid.runtime,
+            report_broken_plan(at, message, f"Write {other} in data, files or secrets of the spec."),
+        )
     is_closed = bool(found.get("readOnly") or claim.get("readOnly"))
     if is_closed and not wanted.read_only:
         message = f"{role.title} could not write to {wanted.path}, as the spec does"
-        yield laid.runtime, broken(at, message, "Remove readOnly.")
+        yield laid.runtime, report_broken_plan(at, message, "Remove readOnly.")
 
 
-def _scratch(laid: Laid, role: LaidRole, wanted: Scratch, volume: Body, is_closed: bool) -> Found:
+def _check_scratch_space(
+    laid: ExpandedRun, role: ExpandedRole, wanted: ScratchSpace, volume: Body, is_closed: bool
+) -> Found:
     """Check that scratch is private to the pod and has the planned medium and size.
 
     A kind of volume without a size is accepted.
     """
-    at: Path = (*role.pod, "volumes")
-    empty, size = volume.get("emptyDir"), _size(volume)
+    at: FieldPath = (*role.pod, "volumes")
+    empty, size = volume.get("emptyDir"), _find_volume_size(volume)
     if is_closed:
         message = f"{role.title} could not write to their scratch"
-        yield laid.runtime, broken((*role.box, "volumeMounts"), message, "Remove readOnly.")
+        yield laid.runtime, report_broken_plan((*role.box, "volumeMounts"), message, "Remove readOnly.")
     if SHARED & set(volume):
         message = f"all pods would share {wanted.path}; the plan gives each scratch of its own"
-        yield laid.runtime, broken(at, message, "Mount it elsewhere, or write data in the spec.")
-    elif size and parse(size) < wanted.size:
+        yield laid.runtime, report_broken_plan(at, message, "Mount it elsewhere, or write data in the spec.")
+    elif size and parse_quantity(size) < wanted.size:
         message = f"{role.title} would have {size} of scratch; the plan has {wanted.size}"
-        yield laid.runtime, weakened(at, message, "Write scratch in the spec.")
+        yield laid.runtime, report_weakened_plan(at, message, "Write scratch in the spec.")
     if empty is not None and (empty.get("medium") == "Memory") != (wanted.medium == "memory"):
         where = "memory, which counts as the program's" if empty.get("medium") == "Memory" else "disk"
         message = f"{role.title} would have their scratch in {where}; the plan has it on {wanted.medium}"
-        yield laid.runtime, broken(at, message, "Write medium of scratch in the spec.", "scratch")
+        yield laid.runtime, report_broken_plan(at, message, "Write medium of scratch in the spec.", "scratch")
 
 
-def _size(volume: Body) -> str:
+def _find_volume_size(volume: Body) -> str:
     """Return the stated size of a volume, or an empty string."""
     claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
     stated = (claim.get("resources") or {}).get("requests") or {}
     return str((volume.get("emptyDir") or {}).get("sizeLimit") or stated.get("storage") or "")
 
 
-def hiding(laid: Laid) -> Found:
+def check_hiding_mounts(laid: ExpandedRun) -> Found:
     """Check that no mount hides the keys, the hostfile, the accounts, or the SSH server and its settings."""
-    yield from _system(laid)
+    yield from _check_system_mounts(laid)
     if not laid.uses_mpi:
         return
     ssh = laid.unit.job.image.ssh
@@ -138,42 +149,47 @@ def hiding(laid: Laid) -> Found:
         folders = (ssh.keys.rstrip("/"), *((HOSTS,) if role.name == LAUNCHER else ()))
         ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}
         for index, one in enumerate(role.container.get("volumeMounts") or ()):
-            path = place(one).rstrip("/")
+            path = normalise_mount_path(one).rstrip("/")
             hidden = next((file for file in files if f"{file}/".startswith(f"{path}/") and file != path), "")
-            hidden = hidden or next((folder for folder in folders if is_in(path, folder)), "")
+            hidden = hidden or next((folder for folder in folders if is_in_folder(path, folder)), "")
             if hidden and path not in ours:
                 where = path or "/"
                 message = f"a mount at {where} would hide {hidden} in {role.title}; no rank starts without it"
                 at = (*role.box, "volumeMounts", index)
-                yield laid.runtime, broken(at, message, "Mount it elsewhere, or single files by subPath.")
+                yield (
+                    laid.runtime,
+                    report_broken_plan(at, message, "Mount it elsewhere, or single files by subPath."),
+                )
 
 
-def _system(laid: Laid) -> Found:
+def _check_system_mounts(laid: ExpandedRun) -> Found:
     """Check that no volume hides the image's programs and libraries or is unusable at its path."""
     ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}  # judged as fields of the spec
     for role in laid.present:
         for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
-            path = place(one)
-            if path not in ours and (message := _useless(laid, role, path, one)):
+            path = normalise_mount_path(one)
+            if path not in ours and (message := _explain_unusable_mount(laid, role, path, one)):
                 at = (*role.box, "volumeMounts", index)
-                yield laid.runtime, broken(at, message, "Mount it elsewhere, such as below /mnt.")
+                yield laid.runtime, report_broken_plan(at, message, "Mount it elsewhere, such as below /mnt.")
 
 
-def _useless(laid: Laid, role: LaidRole, path: str, mount: Body) -> str:
+def _explain_unusable_mount(laid: ExpandedRun, role: ExpandedRole, path: str, mount: Body) -> str:
     """Return why a mount keeps a container or its ranks from starting, or an empty string."""
     if path in SYSTEM:
         return f"a mount at {path} would hide the image's own files there from {role.title}"
-    if is_in(path, "/proc"):
+    if is_in_folder(path, "/proc"):
         return f"{role.title} would never start: container runtimes mount nothing inside /proc"
-    if is_in(path, ROOT):
-        return f"{role.title} could not read {path}: only root may enter {ROOT}, and the run never is root"
-    volume = volumes_of(role).get(mount["name"]) or {}
-    if path == SCRATCH and laid.uses_mpi and SHARED & set(volume):
-        return f"all pods would share {SCRATCH}, where MPI keeps sockets and files of one host"
+    if is_in_folder(path, ROOT_HOME):
+        return (
+            f"{role.title} could not read {path}: only root may enter {ROOT_HOME}, and the run never is root"
+        )
+    volume = index_role_volumes(role).get(mount["name"]) or {}
+    if path == SCRATCH_FOLDER and laid.uses_mpi and SHARED & set(volume):
+        return f"all pods would share {SCRATCH_FOLDER}, where MPI keeps sockets and files of one host"
     return ""
 
 
-def twice(laid: Laid) -> Found:
+def check_repeated_mounts(laid: ExpandedRun) -> Found:
     """Check that no two volumes are mounted at one path.
 
     The API server compares paths as they are written, so it accepts `/data` and `/data/`.
@@ -181,22 +197,28 @@ def twice(laid: Laid) -> Found:
     for role in laid.present:
         seen: set[str] = set()
         for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
-            if place(one) in seen:
-                message = f"{role.title} would have two volumes at {place(one)}, one over the other"
+            if normalise_mount_path(one) in seen:
+                message = (
+                    f"{role.title} would have two volumes at {normalise_mount_path(one)}, one over the other"
+                )
                 at = (*role.box, "volumeMounts", index)
-                yield laid.runtime, broken(at, message, "Choose another folder for one of them.")
-            seen.add(place(one))
+                yield laid.runtime, report_broken_plan(at, message, "Choose another folder for one of them.")
+            seen.add(normalise_mount_path(one))
 
 
-def writable(laid: Laid) -> Found:
+def check_writable_tmp(laid: ExpandedRun) -> Found:
     """Check that /tmp is writable: all launchers write there (sockets and files of MPI, torchrun's logs)."""
     for role in laid.present:
         box = role.container or {}
         if not (box.get("securityContext") or {}).get("readOnlyRootFilesystem"):
             continue
-        mounts = {place(one) for one in box.get("volumeMounts") or () if not one.get("readOnly")}
-        if SCRATCH not in mounts:
-            message = f"{role.title} could not write to {SCRATCH}, where launchers keep sockets and files"
+        mounts = {
+            normalise_mount_path(one) for one in box.get("volumeMounts") or () if not one.get("readOnly")
+        }
+        if SCRATCH_FOLDER not in mounts:
+            message = (
+                f"{role.title} could not write to {SCRATCH_FOLDER}, where launchers keep sockets and files"
+            )
             at = (*role.box, "securityContext", "readOnlyRootFilesystem")
-            help = f"Mount an emptyDir at {SCRATCH}, or keep the root file system writable."
-            yield laid.runtime, broken(at, message, help)
+            help = f"Mount an emptyDir at {SCRATCH_FOLDER}, or keep the root file system writable."
+            yield laid.runtime, report_broken_plan(at, message, help)

@@ -9,31 +9,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from gangplan.findings import FieldPath
+from gangplan.objects import Body
 from gangplan.rules.lifecycle import GIT_OWNED_FIELD
-from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.hosts import ports
-from gangplan.validate.promise.life import cut, in_words
-from gangplan.validate.promise.roles import MPI_ROLES, Laid
-from gangplan.validate.promise.words import broken, counted, weakened
-from gangplan.validate.replicas import REPLICAS, runs_ranks
+from gangplan.validate.promise.hosts import check_ssh_port
+from gangplan.validate.promise.life import check_pod_deadline, format_seconds
+from gangplan.validate.promise.roles import MPI_ROLES, ExpandedRun
+from gangplan.validate.promise.words import format_counted_noun, report_broken_plan, report_weakened_plan
+from gangplan.validate.replicas import REPLICAS_PATH, runs_ranks
 
 Found = Iterator[tuple[int, Problem]]
-POLICY: Path = ("spec", "runPolicy")
+POLICY: FieldPath = ("spec", "runPolicy")
 NAMES = {role: name for name, role in MPI_ROLES.items()}
 OPERATOR, MULTIKUEUE = "kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"
 FAMILIES = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
 
 
-def pods(laid: Laid) -> Found:
+def pods(laid: ExpandedRun) -> Found:
     """Check that each role exists, with the planned number of pods and the program's container first."""
     layout = laid.unit.layout
     for name, planned in ((WORKER, layout.node_pods), (LAUNCHER, layout.launcher_pods)):
         role = laid.roles.get(name)
         if role is None:
             message = f"the run would have no {'launcher' if name == LAUNCHER else 'workers'}"
-            yield laid.runtime, broken((*REPLICAS, NAMES[name]), message, f"Leave {NAMES[name]}.")
+            yield (
+                laid.runtime,
+                report_broken_plan((*REPLICAS_PATH, NAMES[name]), message, f"Leave {NAMES[name]}."),
+            )
             continue
         if role.container is None or role.box[-1] != 0:
             message = (
@@ -42,33 +46,34 @@ def pods(laid: Laid) -> Found:
                 " first one"
             )
             help = "Leave the container 'node' where it is, and put others behind it or into initContainers."
-            yield laid.runtime, broken((*role.pod, "containers"), message, help)
+            yield laid.runtime, report_broken_plan((*role.pod, "containers"), message, help)
         if role.pods != planned:
-            message = f"there would be {counted(role.pods, 'pod')} of {role.title}; the plan has {planned}"
+            pods = format_counted_noun(role.pods, "pod")
+            message = f"there would be {pods} of {role.title}; the plan has {planned}"
             help = (
                 f"If you want that, write workers: {role.pods} in the spec; plan, quota and ranks follow it."
             )
-            yield laid.runtime, broken((*role.at, "replicas"), message, help, "workers")
+            yield laid.runtime, report_broken_plan((*role.at, "replicas"), message, help, "workers")
 
 
-def slots(laid: Laid) -> Found:
+def slots(laid: ExpandedRun) -> Found:
     """Check the hostfile: the ranks per worker, the format that the image's MPI reads, and whether it lists
     the launcher."""
     spec, layout, job = laid.job, laid.unit.layout, laid.unit.job
     stated = spec.get("slotsPerWorker", 1)
     if stated != layout.slots:
         message = (
-            f"each worker would start {counted(stated, 'rank')}; the plan has"
-            f" {counted(layout.slots, 'slot')} a worker"
+            f"each worker would start {format_counted_noun(stated, 'rank')}; the plan has"
+            f" {format_counted_noun(layout.slots, 'slot')} a worker"
         )
         help = "Write slots in the spec: the command, quota and the number of ranks follow it."
-        yield laid.train_job, broken(("spec", "slotsPerWorker"), message, help, "slots")
+        yield laid.train_job, report_broken_plan(("spec", "slotsPerWorker"), message, help, "slots")
     built = runs_ranks(laid.run.bodies[laid.train_job])
     if built != job.launcher_runs_ranks:
         does = "would run ranks too" if built else "would run no ranks"
         message = f"the launcher {does}, so the hostfile would list other hosts than the plan"
         help = f"Write launcher: {{runsRanks: {str(built).lower()}}} in the spec."
-        yield laid.train_job, broken(("spec", "runLauncherAsWorker"), message, help)
+        yield laid.train_job, report_broken_plan(("spec", "runLauncherAsWorker"), message, help)
     family = job.image.mpi.family if job.image.mpi else "OpenMPI"
     implementation = spec.get("mpiImplementation", "OpenMPI")
     if implementation != FAMILIES[family]:
@@ -77,38 +82,39 @@ def slots(laid: Laid) -> Found:
             f" '{job.image.name}' does not read as it is meant"
         )
         help = "Write mpi of the image in images/catalog.yaml, from which mpiImplementation follows."
-        yield laid.train_job, broken(("spec", "mpiImplementation"), message, help)
+        yield laid.train_job, report_broken_plan(("spec", "mpiImplementation"), message, help)
 
 
-def ends(laid: Laid) -> Found:
+def ends(laid: ExpandedRun) -> Found:
     """Check that the workers are removed with the launcher; their SSH servers never end by themselves."""
-    policy = _policy(laid)
+    policy = _read_run_policy(laid)
     stated = policy.get("cleanPodPolicy", "None")
     if stated == "None":
         message = (
             "the workers would stay when the run has ended, with their nodes and GPUs, which Kueue gives to"
             " others"
         )
-        at: Path = (*POLICY, "cleanPodPolicy")
-        yield laid.train_job, broken(at, message, "Keep cleanPodPolicy: Running.")
+        at: FieldPath = (*POLICY, "cleanPodPolicy")
+        yield laid.train_job, report_broken_plan(at, message, "Keep cleanPodPolicy: Running.")
     if "ttlSecondsAfterFinished" in policy:
-        after = in_words(policy["ttlSecondsAfterFinished"])
+        after = format_seconds(policy["ttlSecondsAfterFinished"])
         message = f"the launcher's Job would be deleted {after} after its end, and the run's log with it"
         at = (*POLICY, "ttlSecondsAfterFinished")
-        yield laid.train_job, weakened(at, message, "Remove ttlSecondsAfterFinished.")
+        yield laid.train_job, report_weakened_plan(at, message, "Remove ttlSecondsAfterFinished.")
 
 
-def tries(laid: Laid) -> Found:
+def tries(laid: ExpandedRun) -> Found:
     """Check that the launcher is retried as often as planned, and only by its Job."""
     planned = laid.unit.job.retries
-    built = _policy(laid).get("backoffLimit", 6)
+    built = _read_run_policy(laid).get("backoffLimit", 6)
     if built != planned:
         message = (
-            f"after a failure the launcher would be retried {_times(built)}; the plan says {_times(planned)}"
+            f"after a failure the launcher would be retried {_format_retry_count(built)};"
+            f" the plan says {_format_retry_count(planned)}"
         )
         help = f"Write retries: {built} in the spec."
-        yield laid.train_job, broken((*POLICY, "backoffLimit"), message, help, "retries")
-    spec = _spec_of(laid, LAUNCHER)
+        yield laid.train_job, report_broken_plan((*POLICY, "backoffLimit"), message, help, "retries")
+    spec = _read_replica_spec(laid, LAUNCHER)
     restart = spec.get("restartPolicy", "OnFailure")
     if LAUNCHER in laid.roles and restart != "Never":
         message = (
@@ -117,36 +123,36 @@ def tries(laid: Laid) -> Found:
             " would be gone"
         )
         at = (*laid.roles[LAUNCHER].at, "restartPolicy")
-        yield laid.train_job, broken(at, message, "Keep restartPolicy: Never.")
-    restart = _spec_of(laid, WORKER).get("restartPolicy", "Never")
+        yield laid.train_job, report_broken_plan(at, message, "Keep restartPolicy: Never.")
+    restart = _read_replica_spec(laid, WORKER).get("restartPolicy", "Never")
     if WORKER in laid.roles and planned and restart == "Never":
         message = "a worker that has failed would not come back, so that the next try could not reach it"
         at = (*laid.roles[WORKER].at, "restartPolicy")
-        yield laid.train_job, weakened(at, message, "Keep restartPolicy: OnFailure.")
+        yield laid.train_job, report_weakened_plan(at, message, "Keep restartPolicy: OnFailure.")
 
 
-def deadline(laid: Laid) -> Found:
+def deadline(laid: ExpandedRun) -> Found:
     """Check that the run ends no later than planned; an earlier end is reported as weakened."""
-    planned, stated = laid.unit.job.timeout_s, _policy(laid).get("activeDeadlineSeconds")
-    at: Path = (*POLICY, "activeDeadlineSeconds")
+    planned, stated = laid.unit.job.timeout_s, _read_run_policy(laid).get("activeDeadlineSeconds")
+    at: FieldPath = (*POLICY, "activeDeadlineSeconds")
     if planned and (stated is None or stated > planned):
-        when = "never end" if stated is None else f"end after {in_words(stated)}"
-        message = f"the run would {when}; the plan ends it after {in_words(planned)}"
+        when = "never end" if stated is None else f"end after {format_seconds(stated)}"
+        message = f"the run would {when}; the plan ends it after {format_seconds(planned)}"
         help = "Write timeout in the spec, or defaults: {timeout: ...} in cluster.yaml."
-        yield laid.train_job, broken(at, message, help, "timeout")
+        yield laid.train_job, report_broken_plan(at, message, help, "timeout")
     elif stated is not None and (not planned or stated < planned):
-        is_long = f"the plan gives it {in_words(planned)}" if planned else "the plan has no end"
-        message = f"the run would end after {in_words(stated)}; {is_long}"
+        is_long = f"the plan gives it {format_seconds(planned)}" if planned else "the plan has no end"
+        message = f"the run would end after {format_seconds(stated)}; {is_long}"
         help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
-        yield laid.train_job, weakened(at, message, help)
+        yield laid.train_job, report_weakened_plan(at, message, help)
     for role in laid.present:
-        yield from cut(laid, role)
+        yield from check_pod_deadline(laid, role)
 
 
-def starts(laid: Laid) -> Found:
+def starts(laid: ExpandedRun) -> Found:
     """Check that managedBy lets the MPI operator, or Kueue's MultiKueue, take the MPIJob."""
-    stated, hands_on = _policy(laid).get("managedBy"), laid.unit.job.platform.hands_on
-    at: Path = (*POLICY, "managedBy")
+    stated, hands_on = _read_run_policy(laid).get("managedBy"), laid.unit.job.platform.hands_on
+    at: FieldPath = (*POLICY, "managedBy")
     if not hands_on and stated not in (None, OPERATOR):
         message = (
             f"the run would never start: the MPI operator leaves an MPIJob that is managed by '{stated}'"
@@ -154,7 +160,7 @@ def starts(laid: Laid) -> Found:
             " this cluster dispatches no runs"
         )
         help = "Remove managedBy; write multiKueue in cluster.yaml where runs go to worker clusters."
-        yield laid.train_job, broken(at, message, help)
+        yield laid.train_job, report_broken_plan(at, message, help)
     elif hands_on and stated == OPERATOR:
         message = (
             "Kueue writes its own name into managedBy where runs go to worker clusters: every later sync"
@@ -164,28 +170,28 @@ def starts(laid: Laid) -> Found:
         yield laid.train_job, Problem(at, message, f"Write {MULTIKUEUE}.", GIT_OWNED_FIELD)
 
 
-def keys(laid: Laid) -> Found:
+def keys(laid: ExpandedRun) -> Found:
     """Check that the SSH keys are where the image's server and client look for them."""
     planned, built = laid.unit.job.image.ssh.keys, laid.job.get("sshAuthMountPath", "/root/.ssh")
     if built.rstrip("/") != planned.rstrip("/"):
         message = f"the SSH keys would be at {built}; the image looks for them at {planned}"
         help = f"Write ssh: {{keys: {built}}} for '{laid.unit.job.image.name}' in images/catalog.yaml."
-        yield laid.train_job, broken(("spec", "sshAuthMountPath"), message, help)
-    yield from ports(laid)
+        yield laid.train_job, report_broken_plan(("spec", "sshAuthMountPath"), message, help)
+    yield from check_ssh_port(laid)
 
 
-def _policy(laid: Laid) -> Body:
+def _read_run_policy(laid: ExpandedRun) -> Body:
     found: Body = laid.job.get("runPolicy") or {}
     return found
 
 
-def _spec_of(laid: Laid, role: str) -> Body:
+def _read_replica_spec(laid: ExpandedRun, role: str) -> Body:
     found: Body = (laid.job.get("mpiReplicaSpecs") or {}).get(NAMES[role]) or {}
     return found
 
 
-def _times(number: Any) -> str:
+def _format_retry_count(number: Any) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-CHECKS: tuple[Callable[[Laid], Found], ...] = (pods, slots, ends, tries, deadline, starts, keys)
+MPIJOB_CHECKS: tuple[Callable[[ExpandedRun], Found], ...] = (pods, slots, ends, tries, deadline, starts, keys)

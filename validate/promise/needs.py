@@ -8,27 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.findings import FieldPath
+from gangplan.objects import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, generated_pods
-from gangplan.validate.promise.words import weakened
+from gangplan.validate.promise.roles import ExpandedRun, find_generated_pods
+from gangplan.validate.promise.words import report_weakened_plan
 
 CLAIM, SECRET, MAP = "claim", "secret", "config map"
 # Config maps of every namespace: the certificates of Kubernetes, and of OpenShift's services.
 EVERYWHERE = {(MAP, "kube-root-ca.crt"), (MAP, "openshift-service-ca.crt")}
-Need = tuple[str, str, Path]
+Need = tuple[str, str, FieldPath]
 
 
-def named(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def check_needed_objects(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Report required objects that the plan does not have; pods do not wait for `optional: true`."""
-    pods = list(generated_pods(laid).values())
+    pods = list(find_generated_pods(laid).values())
     if not pods:
         return
     roles = [role for role in laid.present if not any(role.spec is pod for pod in pods)]
-    planned = {need[:2] for pod in (pods if roles else ()) for need in _needs(pod)}
+    planned = {need[:2] for pod in (pods if roles else ()) for need in _find_pod_object_needs(pod)}
     for role in roles:  # roles whose pods are unchanged are skipped
         told: set[tuple[str, str]] = set()
-        for kind, name, path in _needs(role.spec):
+        for kind, name, path in _find_pod_object_needs(role.spec):
             if (kind, name) in planned | EVERYWHERE | told:
                 continue
             told.add((kind, name))
@@ -39,29 +40,33 @@ def named(laid: Laid) -> Iterator[tuple[int, Problem]]:
                 SECRET: "Declare it in the team's file and name it in secrets, or write optional: true.",
                 MAP: "Make sure that it exists, or write optional: true.",
             }[kind]
-            yield laid.runtime, weakened((*role.pod, *path), message, help)
+            yield laid.runtime, report_weakened_plan((*role.pod, *path), message, help)
 
 
-def _needs(spec: Body) -> Iterator[Need]:
+def _find_pod_object_needs(spec: Body) -> Iterator[Need]:
     for index, volume in enumerate(spec.get("volumes") or ()):
-        at: Path = ("volumes", index)
+        at: FieldPath = ("volumes", index)
         if claim := volume.get("persistentVolumeClaim"):
             yield CLAIM, claim["claimName"], (*at, "persistentVolumeClaim")
-        yield from _sources(at, volume, "secretName")
+        yield from _find_secret_configmap_needs(at, volume, "secretName")
         for number, one in enumerate((volume.get("projected") or {}).get("sources") or ()):
-            yield from _sources((*at, "projected", "sources", number), one, "name")
+            yield from _find_secret_configmap_needs((*at, "projected", "sources", number), one, "name")
     for field in ("initContainers", "containers"):
         for index, box in enumerate(spec.get(field) or ()):
             for number, one in enumerate(box.get("envFrom") or ()):
                 inside = {"secret": one.get("secretRef"), "configMap": one.get("configMapRef")}
-                yield from _sources((field, index, "envFrom", number), inside, "name", "Ref")
+                yield from _find_secret_configmap_needs(
+                    (field, index, "envFrom", number), inside, "name", "Ref"
+                )
             for number, one in enumerate(box.get("env") or ()):
                 value = one.get("valueFrom") or {}
                 inside = {"secret": value.get("secretKeyRef"), "configMap": value.get("configMapKeyRef")}
-                yield from _sources((field, index, "env", number, "valueFrom"), inside, "name", "KeyRef")
+                yield from _find_secret_configmap_needs(
+                    (field, index, "env", number, "valueFrom"), inside, "name", "KeyRef"
+                )
 
 
-def _sources(at: Path, one: Body, key: str, ending: str = "") -> Iterator[Need]:
+def _find_secret_configmap_needs(at: FieldPath, one: Body, key: str, ending: str = "") -> Iterator[Need]:
     secret: dict[str, Any] = one.get("secret") or {}
     if secret.get(key) and not secret.get("optional"):
         yield SECRET, secret[key], (*at, f"secret{ending}")

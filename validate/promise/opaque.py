@@ -9,13 +9,20 @@ from collections.abc import Iterator
 
 from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, LaidRole, generated_pods, program_of
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import (
+    ExpandedRole,
+    ExpandedRun,
+    find_generated_pods,
+    find_program_container,
+)
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 
-def commands(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def check_role_commands(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check the command of each role, without the user's arguments."""
-    before = {name: program_of({"spec": pod})[1] for name, pod in generated_pods(laid).items()}
+    before = {
+        name: find_program_container({"spec": pod})[1] for name, pod in find_generated_pods(laid).items()
+    }
     for role in laid.present:
         mine = before.get(role.name)
         if mine is None or role.container is None:
@@ -23,16 +30,16 @@ def commands(laid: Laid) -> Iterator[tuple[int, Problem]]:
         # launch.py checks the words of the run's own command one by one.
         fields = ["command", *(["args"] if role.name != LAUNCHER and laid.uses_mpi else ())]
         if role.name == LAUNCHER and laid.unit.job.image.preflight:
-            from gangplan.validate.promise.preflight import looked  # few runs have one
+            from gangplan.validate.promise.preflight import check_preflight_call  # few runs have one
 
-            if any(True for _ in looked(laid)):
+            if any(True for _ in check_preflight_call(laid)):
                 continue  # already reported for the same command
         for name in fields:
             if role.container.get(name) != mine.get(name):
-                yield _replaced(laid, role, name)
+                yield _report_replaced_command(laid, role, name)
 
 
-def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def check_image_surroundings(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check that no patch replaces the image's working directory and PATH, whose values no file states."""
     for role in laid.present:
         box = role.container or {}
@@ -41,7 +48,7 @@ def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
             if folder is not None and not laid.unit.job.workdir:  # a planned one is judged in pods.py
                 message = f"{role.title} would start the command in {folder}, not in the image's own folder"
                 help = "Remove workingDir, or write workdir in the spec."
-                yield laid.runtime, weakened((*role.box, "workingDir"), message, help)
+                yield laid.runtime, report_weakened_plan((*role.box, "workingDir"), message, help)
         planned = {one.name for one in (*laid.unit.launch.launcher_env, *laid.unit.launch.worker_env)}
         for index, one in enumerate(box.get("env") or ()):
             if one["name"] == "PATH" and "PATH" not in planned and "env" not in role.own:
@@ -49,10 +56,10 @@ def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
                     f"{role.title} would look for programs in {one.get('value')}, not on the image's PATH"
                 )
                 help = "Remove PATH: it replaces the image's, where MPI and Python are."
-                yield laid.runtime, weakened((*role.box, "env", index), message, help)
+                yield laid.runtime, report_weakened_plan((*role.box, "env", index), message, help)
 
 
-def _replaced(laid: Laid, role: LaidRole, name: str) -> tuple[int, Problem]:
+def _report_replaced_command(laid: ExpandedRun, role: ExpandedRole, name: str) -> tuple[int, Problem]:
     index, path = role.place(name)
     if role.name == LAUNCHER:
         message = (
@@ -68,4 +75,4 @@ def _replaced(laid: Laid, role: LaidRole, name: str) -> tuple[int, Problem]:
             "the workers would not start the image's SSH server, through which the launcher starts the ranks"
         )
         help = f"Write ssh for '{laid.unit.job.image.name}' in images/catalog.yaml."
-    return index, broken(path, message, help)
+    return index, report_broken_plan(path, message, help)

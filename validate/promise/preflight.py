@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.plan.preflight import preflight_words
+from gangplan.plan.preflight import build_preflight_words
 from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.launch import expanded
-from gangplan.validate.promise.roles import Laid
-from gangplan.validate.promise.words import broken
+from gangplan.validate.promise.launch import unescape_kubelet_word
+from gangplan.validate.promise.roles import ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan
 
 
-def looked(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def check_preflight_call(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check that the launcher's command starts the preflight with the planned arguments."""
     job, role = laid.unit.job, laid.roles.get(LAUNCHER)
     if role is None or role.container is None:
         return
-    words = preflight_words(job)
+    words = build_preflight_words(job)
     planned = list(words[words.index(job.image.preflight) :])
-    command = [expanded(str(word)) for word in role.container.get("command") or ()]
+    command = [unescape_kubelet_word(str(word)) for word in role.container.get("command") or ()]
     if command[-len(planned) :] == planned:
         return
     help = "Keep the launcher's command; or remove preflight from the spec."
@@ -28,4 +28,4 @@ def looked(laid: Laid) -> Iterator[tuple[int, Problem]]:
     else:
         message = "the program would start without the preflight that the spec asks for"
     index, path = role.place("command")
-    yield index, broken(path, message, help, "preflight")
+    yield index, report_broken_plan(path, message, help, "preflight")

@@ -7,23 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from gangplan.model.backend import MPIJOB, RUNTIME, title_of
-from gangplan.plan import Unit
+from gangplan.findings import FieldPath
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, title_of
+from gangplan.objects import Body
+from gangplan.plan import RunPlan
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.expand import EXPANDERS, ExpandedPods, MissingRuntimeError, holder_of
-from gangplan.validate.jobset import LAUNCHER, WORKER, entries_of, step_of
-from gangplan.validate.trainer.runtimes import pod_of
-from gangplan.validate.world import BuiltRun, World, templates_of
+from gangplan.validate.expand import EXPANDERS, ExpandedPods, MissingRuntimeError, find_template_holder
+from gangplan.validate.jobset import LAUNCHER, WORKER, find_trainjob_step, list_replicated_jobs
+from gangplan.validate.trainer.runtimes import find_pod_spec
+from gangplan.validate.world import BuiltRun, World, find_pod_templates
 
-CONTAINER = "node"
+PROGRAM_CONTAINER = "node"
 # Replica types of an MPIJob, and the roles that they are here.
 MPI_ROLES = {"Launcher": LAUNCHER, "Worker": WORKER}
-Place = tuple[int, Path]
+RolePlace = tuple[int, FieldPath]
 
 
 @dataclass(frozen=True, slots=True)
-class LaidRole:
+class ExpandedRole:
     """The pods of one replicated job as the controllers create them.
 
     `pods` is their number, `template` their template after the TrainJob's own patches, `container` the one
@@ -38,11 +39,11 @@ class LaidRole:
     pods: int
     template: Body
     container: Body | None
-    at: Path
-    box: Path
+    at: FieldPath
+    box: FieldPath
     runtime: int
-    template_at: Path
-    own: Mapping[str, Place] = field(default_factory=dict)
+    template_at: FieldPath
+    own: Mapping[str, RolePlace] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -56,7 +57,7 @@ class LaidRole:
         return found
 
     @property
-    def pod(self) -> Path:
+    def pod(self) -> FieldPath:
         """The path of the pod's spec in the runtime."""
         return (*self.template_at, "spec")
 
@@ -66,13 +67,13 @@ class LaidRole:
         found: Body = self.entry["template"].get("spec") or {}
         return found
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> RolePlace:
         """Return the place of a field of the container: in the TrainJob, else in the runtime."""
         return self.own.get(name, (self.runtime, (*self.box, name)))
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class ExpandedRun:
     """A run, the indices of its two objects, and its roles by name.
 
     For an MPIJob both indices are the same, and only its pods and `job` are filled. `uses_mpi` is whether the
@@ -80,12 +81,12 @@ class Laid:
     """
 
     run: BuiltRun
-    unit: Unit
+    unit: RunPlan
     train_job: int
     runtime: int
-    roles: Mapping[str, LaidRole]
+    roles: Mapping[str, ExpandedRole]
     uses_mpi: bool
-    present: tuple[LaidRole, ...]
+    present: tuple[ExpandedRole, ...]
 
     @property
     def job(self) -> Body:
@@ -113,7 +114,7 @@ class Laid:
         return found
 
 
-def laid_of(world: World, run: BuiltRun) -> Laid | None:
+def expand_run(world: World, run: BuiltRun) -> ExpandedRun | None:
     """Return the run as its controller expands it; None if an object is missing or the runtime is another."""
     made = run.unit.job.backend
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
@@ -121,7 +122,7 @@ def laid_of(world: World, run: BuiltRun) -> Laid | None:
         return None
     job = at[made.kind]
     try:
-        index, holder = holder_of(world, run.bodies, job)
+        index, holder = find_template_holder(world, run.bodies, job)
     except MissingRuntimeError:
         return None
     if holder is not run.bodies[at[made.holder]]:
@@ -131,20 +132,20 @@ def laid_of(world: World, run: BuiltRun) -> Laid | None:
     names = {made.role("launcher"): LAUNCHER, made.role("worker"): WORKER}
     for number, one in enumerate(EXPANDERS[made.kind](body, holder, index)):
         name = names.get(one.name, one.name)
-        roles[name] = _role(number, one, name, trainer, job)
+        roles[name] = _build_expanded_role(number, one, name, trainer, job)
     uses_mpi = run.unit.job.uses_mpi
     present = tuple(roles[one] for one in ((LAUNCHER, WORKER) if uses_mpi else (WORKER,)) if one in roles)
-    return Laid(run, run.unit, job, index, roles, uses_mpi, present)
+    return ExpandedRun(run, run.unit, job, index, roles, uses_mpi, present)
 
 
-def _role(number: int, pods: ExpandedPods, name: str, trainer: Body, job: int) -> LaidRole:
+def _build_expanded_role(number: int, pods: ExpandedPods, name: str, trainer: Body, job: int) -> ExpandedRole:
     """Return the role of expanded pods, with the fields of the trainer in object `job` applied."""
-    place, container = program_of(pods.template)
-    own: dict[str, Place] = {}
-    if container is not None and trainer and step_of(pods.entry) == "trainer":
-        container, own = _with_trainer(container, trainer, job)
-    box: Path = (*pods.template_at, "spec", "containers", place)
-    return LaidRole(
+    place, container = find_program_container(pods.template)
+    own: dict[str, RolePlace] = {}
+    if container is not None and trainer and find_trainjob_step(pods.entry) == "trainer":
+        container, own = _apply_trainer_fields(container, trainer, job)
+    box: FieldPath = (*pods.template_at, "spec", "containers", place)
+    return ExpandedRole(
         name,
         number,
         pods.entry,
@@ -159,50 +160,52 @@ def _role(number: int, pods: ExpandedPods, name: str, trainer: Body, job: int) -
     )
 
 
-def program_of(template: Body) -> tuple[int, Body | None]:
+def find_program_container(template: Body) -> tuple[int, Body | None]:
     """Return the index of the container that runs the program, and the container; (0, None) without one."""
     containers = (template.get("spec") or {}).get("containers") or ()
-    return next(((at, one) for at, one in enumerate(containers) if one["name"] == CONTAINER), (0, None))
+    return next(
+        ((at, one) for at, one in enumerate(containers) if one["name"] == PROGRAM_CONTAINER), (0, None)
+    )
 
 
-def generated_pods(laid: Laid) -> dict[str, Body]:
+def find_generated_pods(laid: ExpandedRun) -> dict[str, Body]:
     """Return the generated specs of the pods by role; empty if the generated run is missing."""
     found = (_PODS[body["kind"]](body) for body in laid.run.generated if body["kind"] in _PODS)
     return next(found, {})
 
 
-def _of_runtime(body: Body) -> dict[str, Body]:
-    return {entry["name"]: pod_of(entry) for entry in entries_of(body)}
+def _find_runtime_pod_specs(body: Body) -> dict[str, Body]:
+    return {entry["name"]: find_pod_spec(entry) for entry in list_replicated_jobs(body)}
 
 
-def _of_mpi_job(body: Body) -> dict[str, Body]:
-    found = {at[2]: template["spec"] for at, template in templates_of(body)}
+def _find_mpijob_pod_specs(body: Body) -> dict[str, Body]:
+    found = {at[2]: template["spec"] for at, template in find_pod_templates(body)}
     return {role: found[name] for name, role in MPI_ROLES.items() if name in found}
 
 
 _PODS: Mapping[str, Callable[[Body], dict[str, Body]]] = {
-    RUNTIME: _of_runtime,
-    MPIJOB.holder: _of_mpi_job,
+    RUNTIME_KIND: _find_runtime_pod_specs,
+    MPIJOB.holder: _find_mpijob_pod_specs,
 }
 
 
-def _with_trainer(container: Body, trainer: Body, index: int) -> tuple[Body, dict[str, Place]]:
+def _apply_trainer_fields(container: Body, trainer: Body, index: int) -> tuple[Body, dict[str, RolePlace]]:
     """Return the container with the fields of the TrainJob's trainer applied, and the places of these fields.
 
     Source: Trainer, plugins/jobset/builder.go.
     """
-    out, own = dict(container), dict[str, Place]()
+    out, own = dict(container), dict[str, RolePlace]()
     for name in ("image", "command", "args"):
         if trainer.get(name):
             out[name] = trainer[name]
             own[name] = (index, ("spec", "trainer", name))
     if trainer.get("env"):
-        out["env"] = _merged(container.get("env") or (), trainer["env"])
+        out["env"] = _merge_env_variables(container.get("env") or (), trainer["env"])
         own["env"] = (index, ("spec", "trainer", "env"))
     return out, own
 
 
-def _merged(below: Sequence[Body], above: Sequence[Body]) -> list[Body]:
+def _merge_env_variables(below: Sequence[Body], above: Sequence[Body]) -> list[Body]:
     variables: dict[str, Any] = {one["name"]: one for one in below}
     variables |= {one["name"]: one for one in above}
     return list(variables.values())

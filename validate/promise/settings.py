@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.plan.setting_problems import judged
-from gangplan.plan.settings import Setting
+from gangplan.plan.setting_problems import check_setting
+from gangplan.plan.settings import VariableSetting
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid
+from gangplan.validate.promise.roles import ExpandedRun
 
 
-def patched(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def check_patched_variables(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check each variable with an unplanned value by the rules for variables of a spec."""
     launch = laid.unit.launch
     planned = {
@@ -22,6 +22,8 @@ def patched(laid: Laid) -> Iterator[tuple[int, Problem]]:
             if "value" not in one or (one["name"], one["value"]) in planned:
                 continue
             place = (*path, at) if "env" not in role.own else path
-            for problem in judged(laid.unit.job, Setting(one["name"], one["value"], ("env", one["name"]))):
+            for problem in check_setting(
+                laid.unit.job, VariableSetting(one["name"], one["value"], ("env", one["name"]))
+            ):
                 message = f"{problem.message} ({role.title})"
                 yield index, Problem(place, message, "Take it out of the patch.", problem.rule)

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from gangplan.model.backend import TRAINJOB
 from gangplan.rules.lifecycle import GIT_OWNED_FIELD
-from gangplan.validate.jobset import JOBSET, LAUNCHER
+from gangplan.validate.jobset import JOBSET_PATH, LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.failures import is_for_disruptions
-from gangplan.validate.promise.roles import Laid
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
@@ -26,11 +26,11 @@ TRAINER, JOBSETS, JOBS = (
 )
 
 
-def managers(laid: Laid) -> Found:
+def check_managers(laid: ExpandedRun) -> Found:
     """Check that the controllers of this cluster, or MultiKueue on a manager cluster, take the objects."""
     platform = laid.unit.job.platform
     if platform.hands_on:
-        yield from _handed_on(laid)
+        yield from _check_kueue_managed_by(laid)
         return
     stated = laid.job.get("managedBy", TRAINER)
     if stated != TRAINER and platform.trainer_line.respects_managers:
@@ -39,20 +39,20 @@ def managers(laid: Laid) -> Found:
             " this cluster dispatches no runs"
         )
         help = "Remove managedBy; write multiKueue in cluster.yaml where runs go to worker clusters."
-        yield laid.train_job, broken(("spec", "managedBy"), message, help)
+        yield laid.train_job, report_broken_plan(("spec", "managedBy"), message, help)
     if laid.jobset.get("managedBy", JOBSETS) != JOBSETS:
         message = "the run would never start: JobSet leaves what another controller manages alone"
-        yield laid.runtime, broken((*JOBSET, "managedBy"), message, "Remove managedBy.")
+        yield laid.runtime, report_broken_plan((*JOBSET_PATH, "managedBy"), message, "Remove managedBy.")
     for role in laid.present:
         if role.job.get("managedBy", JOBS) != JOBS:
             message = (
                 f"{role.title} would never start: Kubernetes leaves a Job of another controller without pods"
             )
             at = (*role.at, "template", "spec", "managedBy")
-            yield laid.runtime, broken(at, message, "Remove managedBy.")
+            yield laid.runtime, report_broken_plan(at, message, "Remove managedBy.")
 
 
-def _handed_on(laid: Laid) -> Found:
+def _check_kueue_managed_by(laid: ExpandedRun) -> Found:
     """Check that managedBy is not Trainer's name on a cluster where Kueue's webhook replaces it.
 
     The webhook does so whether it is stated or not (CanDefaultManagedBy, v0.19.2). On other clusters
@@ -67,7 +67,7 @@ def _handed_on(laid: Laid) -> Found:
         yield laid.train_job, Problem(("spec", "managedBy"), message, help, GIT_OWNED_FIELD)
 
 
-def placed(laid: Laid) -> Found:
+def check_schedulers(laid: ExpandedRun) -> Found:
     """Check for pods that wait for an unknown controller or scheduler, or that bypass the scheduler."""
     for role in laid.present:
         spec = role.spec
@@ -76,20 +76,20 @@ def placed(laid: Laid) -> Found:
                 f"{role.title} would all go to node '{spec['nodeName']}', bypassing the scheduler and Kueue"
             )
             help = "Remove nodeName; a node selector chooses nodes."
-            yield laid.runtime, broken((*role.pod, "nodeName"), message, help)
+            yield laid.runtime, report_broken_plan((*role.pod, "nodeName"), message, help)
         for gate in spec.get("schedulingGates") or ():
             message = f"{role.title} would wait until somebody removes the gate '{gate['name']}'"
             help = "Remove schedulingGates, unless a controller of this cluster opens them."
-            yield laid.runtime, weakened((*role.pod, "schedulingGates"), message, help)
+            yield laid.runtime, report_weakened_plan((*role.pod, "schedulingGates"), message, help)
             break
         name = spec.get("schedulerName", "default-scheduler")
         if name != "default-scheduler" and not laid.unit.job.platform.has_pod_group:
             message = f"{role.title} would stay Pending unless this cluster has a scheduler '{name}'"
             help = "Remove schedulerName, unless that scheduler runs: nothing in the overlay says so."
-            yield laid.runtime, weakened((*role.pod, "schedulerName"), message, help)
+            yield laid.runtime, report_weakened_plan((*role.pod, "schedulerName"), message, help)
 
 
-def classed(laid: Laid) -> Found:
+def check_runtime_class(laid: ExpandedRun) -> Found:
     """Check that the RuntimeClass exists.
 
     Kubernetes refuses pods of an unknown one (v1.34, plugin/pkg/admission/runtimeclass).
@@ -104,17 +104,17 @@ def classed(laid: Laid) -> Found:
         if offered is None:
             message = f"{role.title} would never start unless this cluster has a RuntimeClass '{name}'"
             help = f"Write runtimeClasses: [{name}] in {file} where it exists, or remove runtimeClassName."
-            yield laid.runtime, weakened(at, message, help)
+            yield laid.runtime, report_weakened_plan(at, message, help)
             continue
         message = (
             f"{role.title} would never start: the API server refuses pods of RuntimeClass '{name}', and"
             f" runtimeClasses has {', '.join(offered) or 'none'}"
         )
         help = f"Remove runtimeClassName, or add '{name}' to runtimeClasses in {file} where it exists."
-        yield laid.runtime, broken(at, message, help)
+        yield laid.runtime, report_broken_plan(at, message, help)
 
 
-def alone(laid: Laid) -> Found:
+def check_single_restarts(laid: ExpandedRun) -> Found:
     """Check for Jobs that restart single pods, and Jobs that end before all of their pods."""
     elastic = laid.unit.job.elastic
     for role in laid.present:
@@ -123,7 +123,9 @@ def alone(laid: Laid) -> Found:
             message = f"single pods of {role.title} would be restarted, beside ranks that still run"
             yield (
                 laid.runtime,
-                broken((*job, "backoffLimitPerIndex"), message, "Write retries in the spec.", "retries"),
+                report_broken_plan(
+                    (*job, "backoffLimitPerIndex"), message, "Write retries in the spec.", "retries"
+                ),
             )
         rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
         for index, rule in enumerate(rules):
@@ -133,13 +135,13 @@ def alone(laid: Laid) -> Found:
                     " ranks that still run"
                 )
                 at = (*job, "podFailurePolicy", "rules", index)
-                yield laid.runtime, broken(at, message, "Write action: FailJob.", "retries")
+                yield laid.runtime, report_broken_plan(at, message, "Write action: FailJob.", "retries")
         if role.job.get("successPolicy") and role.pods > 1 and not elastic:
             message = f"{role.title} would be stopped as soon as some of them have succeeded"
-            yield laid.runtime, broken((*job, "successPolicy"), message, "Remove successPolicy.")
+            yield laid.runtime, report_broken_plan((*job, "successPolicy"), message, "Remove successPolicy.")
 
 
-def grace(laid: Laid) -> Found:
+def check_grace_period(laid: ExpandedRun) -> Found:
     """Check that ranks have the planned time to save when a run is stopped."""
     planned = laid.unit.job.grace_s
     for role in laid.present:
@@ -150,10 +152,10 @@ def grace(laid: Laid) -> Found:
                 f" {planned} s to save"
             )
             at = (*role.pod, "terminationGracePeriodSeconds")
-            yield laid.runtime, weakened(at, message, "Keep it, or make it longer.")
+            yield laid.runtime, report_weakened_plan(at, message, "Keep it, or make it longer.")
 
 
-def held(laid: Laid) -> Found:
+def check_start_blockers(laid: ExpandedRun) -> Found:
     """Check for readiness gates, images that are never pulled, and probes that start after Kueue gives up."""
     for role in laid.present:
         for index, gate in enumerate(role.spec.get("readinessGates") or ()):
@@ -161,30 +163,36 @@ def held(laid: Laid) -> Found:
                 f"{role.title} would not be Ready until somebody sets the condition '{gate['conditionType']}'"
             )
             help = "Remove readinessGates, unless a controller of this cluster sets the condition."
-            yield laid.runtime, weakened((*role.pod, "readinessGates", index), message, help)
+            yield laid.runtime, report_weakened_plan((*role.pod, "readinessGates", index), message, help)
         if role.container is None:
             continue
         if role.container.get("imagePullPolicy") == "Never":
             message = f"{role.title} would start only on nodes that have the image already"
             help = "Write IfNotPresent, unless every node of the pool gets the image by other means."
-            yield laid.runtime, weakened((*role.box, "imagePullPolicy"), message, help)
+            yield laid.runtime, report_weakened_plan((*role.box, "imagePullPolicy"), message, help)
         for name in ("startupProbe", "readinessProbe"):
-            delay, limit = (role.container.get(name) or {}).get("initialDelaySeconds", 0), _patience(laid)
+            delay, limit = (
+                (role.container.get(name) or {}).get("initialDelaySeconds", 0),
+                _find_kueue_start_timeout(laid),
+            )
             if limit and delay >= limit:
                 message = (
                     f"{role.title} would be probed for the first time after {delay} s; Kueue sends the run"
                     f" back to the queue after {limit} s without all pods Ready"
                 )
                 at = (*role.box, name, "initialDelaySeconds")
-                yield laid.runtime, broken(at, message, "Write a few seconds, or a longer podsReadyTimeout.")
+                yield (
+                    laid.runtime,
+                    report_broken_plan(at, message, "Write a few seconds, or a longer podsReadyTimeout."),
+                )
 
 
-def _patience(laid: Laid) -> int:
+def _find_kueue_start_timeout(laid: ExpandedRun) -> int:
     platform = laid.unit.job.platform
     return platform.start_wait_s if platform.kueue is not None else 0
 
 
-def crowded(laid: Laid) -> Found:
+def check_exclusive_placement(laid: ExpandedRun) -> Found:
     """Check JobSet's exclusive placement, which sends all pods of a Job to one domain.
 
     Source: JobSet v0.12, pkg/controllers.
@@ -200,10 +208,10 @@ def crowded(laid: Laid) -> Found:
             )
             base = (*role.at, "template") if EXCLUSIVE in own else ("spec", "template")
             at = (*base, "metadata", "annotations", EXCLUSIVE)
-            yield laid.runtime, weakened(at, message, "Write placement in the spec.")
+            yield laid.runtime, report_weakened_plan(at, message, "Write placement in the spec.")
 
 
-def shared_processes(laid: Laid) -> Found:
+def check_shared_processes(laid: ExpandedRun) -> Found:
     """Check for a shared process namespace: process 1 is then pause, which a run may not signal."""
     for role in laid.present:
         if role.spec.get("shareProcessNamespace") and laid.uses_mpi:
@@ -212,10 +220,10 @@ def shared_processes(laid: Laid) -> Found:
                 " process 1 is another's"
             )
             at = (*role.pod, "shareProcessNamespace")
-            yield laid.runtime, weakened(at, message, "Remove shareProcessNamespace.")
+            yield laid.runtime, report_weakened_plan(at, message, "Remove shareProcessNamespace.")
 
 
-def classed_by_priority(laid: Laid) -> Found:
+def check_priority_class(laid: ExpandedRun) -> Found:
     """Check that the PriorityClass is the planned one.
 
     Kubernetes refuses pods of an unknown one (v1.34, plugin/pkg/admission/priority).
@@ -232,10 +240,10 @@ def classed_by_priority(laid: Laid) -> Found:
                 f" 'training-{laid.unit.job.priority}'{ending}"
             )
             at = (*role.pod, "priorityClassName")
-            yield laid.runtime, broken(at, message, "Write priority in the spec.", "priority")
+            yield laid.runtime, report_broken_plan(at, message, "Write priority in the spec.", "priority")
 
 
-def probed(laid: Laid) -> Found:
+def check_launcher_probes(laid: ExpandedRun) -> Found:
     """Check that no probe asks a port of the launcher: it listens on none, so mpirun would be killed."""
     role = laid.roles.get(LAUNCHER)
     if not laid.uses_mpi or role is None or role.container is None:
@@ -244,4 +252,4 @@ def probed(laid: Laid) -> Found:
         probe = role.container.get(name)
         if probe is not None and "exec" not in probe:
             message = f"the launcher would be killed: nothing in it listens where the {name} asks"
-            yield laid.runtime, broken((*role.box, name), message, f"Remove the {name}.")
+            yield laid.runtime, report_broken_plan((*role.box, name), message, f"Remove the {name}.")

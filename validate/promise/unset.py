@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from gangplan.rules.pods import ENV_FIELD_EMPTY
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid
+from gangplan.validate.promise.roles import ExpandedRun
 
 _LABEL = re.compile(r"metadata\.labels\['([^']+)'\]")
 # Labels that controllers, admission and kubelets add, so that no template has them.
 _ADDED = re.compile(r"(.*\.)?(k8s|kubernetes)\.io/.*|trainer\.kubeflow\.org/.*|job-name|controller-uid")
 
 
-def unset(laid: Laid) -> Iterator[tuple[int, Problem]]:
+def check_unset_variables(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Report each variable that would be empty in the pods of a role."""
     for role in laid.present:
         labels = (role.template.get("metadata") or {}).get("labels") or {}

@@ -4,38 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.findings import FieldPath
 from gangplan.model.job import InlineVolume, Mount, PodClaim
-from gangplan.model.quantity import parse
-from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.model.quantity import parse_quantity
+from gangplan.objects import Body
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import Laid, LaidRole
-from gangplan.validate.promise.words import broken, weakened
+from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
+from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def own_volume(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body, volume: Body) -> Found:
+def check_own_volume(
+    laid: ExpandedRun, role: ExpandedRole, at: FieldPath, wanted: Mount, found: Body, volume: Body
+) -> Found:
     """Check a volume that each pod has to itself.
 
     A site may use another kind of volume, but not one that the pods share.
     """
-    volumes: Path = (*role.pod, "volumes")
+    volumes: FieldPath = (*role.pod, "volumes")
     if bool(found.get("readOnly")) and not wanted.read_only:
         message = f"{role.title} could not write to {wanted.path}, as the spec does"
-        yield laid.runtime, broken(at, message, "Remove readOnly.", "volumes")
+        yield laid.runtime, report_broken_plan(at, message, "Remove readOnly.", "volumes")
     if wanted.own_claim:
-        yield from _claim(laid, role, volumes, wanted.own_claim, wanted.path, volume)
+        yield from _check_pod_volume_claim(laid, role, volumes, wanted.own_claim, wanted.path, volume)
     elif wanted.inline and "csi" in volume:
-        yield from _inline(laid, role, volumes, wanted.inline, volume["csi"])
+        yield from _check_inline_csi_volume(laid, role, volumes, wanted.inline, volume["csi"])
 
 
-def _inline(laid: Laid, role: LaidRole, at: Path, wanted: InlineVolume, built: Body) -> Found:
+def _check_inline_csi_volume(
+    laid: ExpandedRun, role: ExpandedRole, at: FieldPath, wanted: InlineVolume, built: Body
+) -> Found:
     if built.get("driver") != wanted.driver:
         message = (
             f"{role.title} would have volume '{wanted.name}' of driver {built.get('driver')};"
             f" the plan has it of {wanted.driver}"
         )
-        yield laid.runtime, weakened(at, message, "Write the driver in volumes of the cluster's file.")
+        yield (
+            laid.runtime,
+            report_weakened_plan(at, message, "Write the driver in volumes of the cluster's file."),
+        )
         return
     given = built.get("volumeAttributes") or {}
     for key, value in wanted.attributes:
@@ -46,16 +54,23 @@ def _inline(laid: Laid, role: LaidRole, at: Path, wanted: InlineVolume, built: B
             )
             yield (
                 laid.runtime,
-                broken(at, message, "Write it in volumes of the cluster's file, or of the spec.", "volumes"),
+                report_broken_plan(
+                    at, message, "Write it in volumes of the cluster's file, or of the spec.", "volumes"
+                ),
             )
 
 
-def _claim(laid: Laid, role: LaidRole, at: Path, wanted: PodClaim, path: str, volume: Body) -> Found:
+def _check_pod_volume_claim(
+    laid: ExpandedRun, role: ExpandedRole, at: FieldPath, wanted: PodClaim, path: str, volume: Body
+) -> Found:
     claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
     size = ((claim.get("resources") or {}).get("requests") or {}).get("storage")
     if "persistentVolumeClaim" in volume:
         message = f"all pods would share {path}; the plan gives each a volume '{wanted.name}' of its own"
-        yield laid.runtime, broken(at, message, "Mount it elsewhere, or write data in the spec.", "volumes")
-    elif size is not None and parse(str(size)) < wanted.size:
+        yield (
+            laid.runtime,
+            report_broken_plan(at, message, "Mount it elsewhere, or write data in the spec.", "volumes"),
+        )
+    elif size is not None and parse_quantity(str(size)) < wanted.size:
         message = f"{role.title} would have {size} of volume '{wanted.name}'; the plan has {wanted.size}"
-        yield laid.runtime, weakened(at, message, "Write its size in volumes of the spec.")
+        yield laid.runtime, report_weakened_plan(at, message, "Write its size in volumes of the spec.")

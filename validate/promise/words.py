@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from gangplan.findings import FieldPath
 from gangplan.rules.patches import PLAN_BROKEN, PLAN_WEAKENED
-from gangplan.validate.apiserver.forms import Path
 from gangplan.validate.problems import Problem
 
 
-def broken(path: Path, message: str, help: str, field: str = "") -> Problem:
+def report_broken_plan(path: FieldPath, message: str, help: str, field: str = "") -> Problem:
     """Return the problem that a run starts or ends differently from the plan.
 
     `field` is the spec's field (as in `Job.origins`).
@@ -15,11 +15,11 @@ def broken(path: Path, message: str, help: str, field: str = "") -> Problem:
     return Problem(path, message, help, PLAN_BROKEN, field)
 
 
-def weakened(path: Path, message: str, help: str) -> Problem:
+def report_weakened_plan(path: FieldPath, message: str, help: str) -> Problem:
     """Return the problem that a run starts as planned but has less than the plan."""
     return Problem(path, message, help, PLAN_WEAKENED)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def format_counted_noun(number: int, one: str, many: str = "") -> str:
     """Format a number with its noun: `1 worker`, `3 workers`."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"

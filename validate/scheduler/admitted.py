@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.kueue import Verdict
-from gangplan.validate.kueue.model import left_over
+from gangplan.validate.kueue import AdmissionVerdict
+from gangplan.validate.kueue.model import count_unplaced_pods
 from gangplan.validate.kueue.request import RunRequest, request_of
-from gangplan.validate.kueue.solver import idle_verdict
-from gangplan.validate.memo import Memo, key_of
+from gangplan.validate.kueue.solver import find_idle_verdict
+from gangplan.validate.memo import Memo, digest_plain_data
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.model import Fit
-from gangplan.validate.scheduler.pods import PodShape, bounds_of, pods_of
+from gangplan.validate.scheduler.pods import PodShape, bounds_of, list_pod_shapes
 from gangplan.validate.world import World
 
 
@@ -38,43 +38,46 @@ class _Answers:
         self.of_pods: Memo[AdmittedPods] = Memo()
 
 
-def admitted(world: World, request: RunRequest) -> AdmittedPods | None:
+def find_admitted_pods(world: World, request: RunRequest) -> AdmittedPods | None:
     """Return the pods of a request and their fit, or None if Kueue never admits it.
 
     Equal requests share one answer. Raises `NeverError` if the run's runtime does not exist.
     """
-    if idle_verdict(world, request).outcome == "never":
+    if find_idle_verdict(world, request).outcome == "never":
         return None
-    return world.once(_Answers).of_runs.answer(request.key, lambda: _alike(world, request))
+    return world.once(_Answers).of_runs.answer(request.key, lambda: _share_fit_of_alike_runs(world, request))
 
 
-def _alike(world: World, request: RunRequest) -> AdmittedPods:
+def _share_fit_of_alike_runs(world: World, request: RunRequest) -> AdmittedPods:
     """Return the pods and their fit, sharing the answer with runs that differ only in namespace and queue.
 
     Names matter only if pods have constraints on other pods.
     """
     if request.job is None or request.names_matter or request.refused or request.pods_key is None:
         return admit(world, request)
-    assignment = idle_verdict(world, request).assignment
-    key = key_of(request.pods_key, request.job["kind"], assignment, bounds_of(world, request))
+    assignment = find_idle_verdict(world, request).assignment
+    key = digest_plain_data(request.pods_key, request.job["kind"], assignment, bounds_of(world, request))
     return world.once(_Answers).of_pods.answer(key, lambda: admit(world, request))
 
 
 def admit(world: World, request: RunRequest) -> AdmittedPods:
     """Compute the pods and their fit for a run that Kueue admits, without the cache."""
-    verdict = idle_verdict(world, request)
-    pods = [_on_flavors(world, one, verdict.assignment.get(one.name, {})) for one in pods_of(world, request)]
+    verdict = find_idle_verdict(world, request)
+    pods = [
+        _apply_assigned_flavors(world, one, verdict.assignment.get(one.name, {}))
+        for one in list_pod_shapes(world, request)
+    ]
     return AdmittedPods(tuple(pods), fit_pods(world, pods))
 
 
-def admitted_fit(world: World, bodies: Sequence[Body]) -> Fit | None:
+def fit_admitted_run(world: World, bodies: Sequence[Body]) -> Fit | None:
     """Return whether the pods of an admitted run find nodes, or None if Kueue never admits it."""
     request = request_of(world, bodies)
-    found = admitted(world, request)
-    return None if found is None else _without_place(found.fit, idle_verdict(world, request))
+    found = find_admitted_pods(world, request)
+    return None if found is None else _subtract_unplaced_pods(found.fit, find_idle_verdict(world, request))
 
 
-def _without_place(fit: Fit, verdict: Verdict) -> Fit:
+def _subtract_unplaced_pods(fit: Fit, verdict: AdmissionVerdict) -> Fit:
     """Subtract the pods that Kueue does not place, which keep its scheduling gate forever.
 
     Kueue places whole slices and silently leaves out the rest (pkg/cache/scheduler/tas_flavor_snapshot.go
@@ -82,7 +85,7 @@ def _without_place(fit: Fit, verdict: Verdict) -> Fit:
     place.
     """
     placements, gated = dict(fit.placements), 0
-    for name, rest in left_over(verdict).items():
+    for name, rest in count_unplaced_pods(verdict).items():
         placed = dict(placements.get(name, {}))
         for group in sorted(placed, reverse=True):
             gone = min(placed[group], max(0, sum(placed.values()) - (fit.wanted[name] - rest)))
@@ -101,7 +104,7 @@ def _without_place(fit: Fit, verdict: Verdict) -> Fit:
     )
 
 
-def _on_flavors(world: World, one: PodShape, assigned: Mapping[str, str]) -> PodShape:
+def _apply_assigned_flavors(world: World, one: PodShape, assigned: Mapping[str, str]) -> PodShape:
     """Add what the assigned flavors add to pods; with a topology, Kueue itself chooses the nodes."""
     spec, placed = dict(one.spec), one.is_placed
     for name in sorted(set(assigned.values())):

@@ -15,13 +15,15 @@ Good = Callable[[Fit], bool]
 STEPS = {"cpu": 1000, "memory": 1 << 30, "ephemeral-storage": 1 << 30}
 
 
-def fewer(world: World, pods: Sequence[PodShape], name: str, good: Good) -> int:
+def find_largest_count(world: World, pods: Sequence[PodShape], name: str, good: Good) -> int:
     """Return the largest number of pods of a pod set for which `good` is true, or 0."""
     (count,) = [one.count for one in pods if one.name == name]
-    return _most(count, lambda n: good(fit_pods(world, _with(pods, name, count=n))))
+    return _find_largest_that_holds(
+        count, lambda n: good(fit_pods(world, _replace_pod_count(pods, name, count=n)))
+    )
 
 
-def less(world: World, pods: Sequence[PodShape], name: str, resource: str, good: Good) -> int:
+def find_largest_request(world: World, pods: Sequence[PodShape], name: str, resource: str, good: Good) -> int:
     """Return the largest request per pod (thousandths of a core, bytes, devices) for which `good` is true.
 
     The result is a multiple of a step that people write, or 0 if no amount is small enough.
@@ -31,15 +33,15 @@ def less(world: World, pods: Sequence[PodShape], name: str, resource: str, good:
     for grain in dict.fromkeys((step, max(1, step // 10))):
 
         def holds(number: int, grain: int = grain) -> bool:
-            return good(fit_pods(world, _asking(pods, name, resource, number * grain)))
+            return good(fit_pods(world, _replace_pod_request(pods, name, resource, number * grain)))
 
-        found = _most(-(-need // grain), holds)
+        found = _find_largest_that_holds(-(-need // grain), holds)
         if found:
             return found * grain
     return 0
 
 
-def _most(above: int, holds: Callable[[int], bool]) -> int:
+def _find_largest_that_holds(above: int, holds: Callable[[int], bool]) -> int:
     """Return the largest number below `above` for which a monotonic condition holds, or 0."""
     low, high = 0, above - 1
     while low < high:
@@ -51,11 +53,11 @@ def _most(above: int, holds: Callable[[int], bool]) -> int:
     return low if low and holds(low) else 0
 
 
-def _with(pods: Sequence[PodShape], name: str, count: int) -> list[PodShape]:
+def _replace_pod_count(pods: Sequence[PodShape], name: str, count: int) -> list[PodShape]:
     return [replace(one, count=count) if one.name == name else one for one in pods]
 
 
-def _asking(pods: Sequence[PodShape], name: str, resource: str, amount: int) -> list[PodShape]:
+def _replace_pod_request(pods: Sequence[PodShape], name: str, resource: str, amount: int) -> list[PodShape]:
     return [
         replace(one, requests={**one.requests, resource: amount}) if one.name == name else one for one in pods
     ]

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.records import dataclass
-from gangplan.validate.scheduler.model import HOST, Packing, Question
-from gangplan.validate.scheduler.node import capacity, empty
+from gangplan.validate.scheduler.model import HOST_KEY, FitQuestion, Packing
+from gangplan.validate.scheduler.node import build_empty_content, count_node_capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,54 +36,60 @@ class EqualDomains:
         return sum(pods for _, pods in self.parts)
 
 
-def alone(question: Question, kind: int) -> Packing | None:
+def pack_single_kind(question: FitQuestion, kind: int) -> Packing | None:
     """Return the answer for one kind that shares no node or constraint with others; None if not countable."""
     one = question.kinds[kind]
     keys = {*one.near, *(each.key for each in one.spreads)}
     room = [
-        capacity(question, at, kind) if home and _has(question, at, keys) else 0
+        count_node_capacity(question, at, kind) if home and _has_topology_keys(question, at, keys) else 0
         for at, home in enumerate(one.homes)
     ]
-    apart = [key for key, kinds in one.apart if key != HOST and kind in kinds]
+    apart = [key for key, kinds in one.apart if key != HOST_KEY and kind in kinds]
     spreads = [each for each in one.spreads if kind in each.matched]
     every = [at for at in range(len(question.pools)) if room[at]]
     if len(one.near) + len(apart) + len(spreads) > 1:
         return None
     if one.near:
-        return _together(question, kind, _domains(question, one.near[0], room, every))
+        return _pack_pods_in_one_domain(
+            question, kind, _group_equal_domains(question, one.near[0], room, every)
+        )
     if apart:
         # Nodes without the label are in no domain, so anti-affinity does not apply there.
-        free = [at for at in every if apart[0] != HOST and question.pools[at].places[apart[0]] is None]
-        domains = _domains(question, apart[0], room, [at for at in every if at not in free])
+        free = [at for at in every if apart[0] != HOST_KEY and question.pools[at].places[apart[0]] is None]
+        domains = _group_equal_domains(question, apart[0], room, [at for at in every if at not in free])
         loose = [EqualDomains(1, ((at, question.pools[at].count * room[at]),)) for at in free]
-        return _filled(question, kind, domains, 1, loose)
+        return _pack_pods_evenly(question, kind, domains, 1, loose)
     if spreads:
         (each,) = spreads
         keys = {other.key for other in one.spreads}
         counted = [
-            at for at, is_counted in enumerate(each.counted) if is_counted and _has(question, at, keys)
+            at
+            for at, is_counted in enumerate(each.counted)
+            if is_counted and _has_topology_keys(question, at, keys)
         ]
-        domains = _domains(question, each.key, room, counted)
+        domains = _group_equal_domains(question, each.key, room, counted)
         least = min((domain.room for domain in domains), default=0)
         if sum(domain.times for domain in domains) < each.domains:
             least = 0
-        return _filled(question, kind, domains, least + each.skew, ())
-    return _filled(
+        return _pack_pods_evenly(question, kind, domains, least + each.skew, ())
+    return _pack_pods_evenly(
         question, kind, [], 0, [EqualDomains(1, ((at, question.pools[at].count * room[at]),)) for at in every]
     )
 
 
-def _has(question: Question, pool: int, keys: set[int]) -> bool:
-    return all(key == HOST or question.pools[pool].places[key] is not None for key in keys)
+def _has_topology_keys(question: FitQuestion, pool: int, keys: set[int]) -> bool:
+    return all(key == HOST_KEY or question.pools[pool].places[key] is not None for key in keys)
 
 
-def _domains(question: Question, key: int, room: Sequence[int], pools: Sequence[int]) -> list[EqualDomains]:
+def _group_equal_domains(
+    question: FitQuestion, key: int, room: Sequence[int], pools: Sequence[int]
+) -> list[EqualDomains]:
     """Return the domains of a key over some pools, with equal ones grouped."""
     found: list[EqualDomains] = []
     named: dict[str, list[tuple[int, int]]] = {}
     for at in pools:
         count = question.pools[at].count
-        where = 1 if key == HOST else question.pools[at].places[key]
+        where = 1 if key == HOST_KEY else question.pools[at].places[key]
         if isinstance(where, str):
             if count:
                 named.setdefault(where, []).append((at, count * room[at]))
@@ -95,19 +101,27 @@ def _domains(question: Question, key: int, room: Sequence[int], pools: Sequence[
     return [*found, *(EqualDomains(1, tuple(parts)) for parts in named.values())]
 
 
-def _together(question: Question, kind: int, domains: list[EqualDomains]) -> Packing:
+def _pack_pods_in_one_domain(question: FitQuestion, kind: int, domains: list[EqualDomains]) -> Packing:
     """Place all pods in the domain of the first pod."""
     one = question.kinds[kind]
     usable = [domain for domain in domains if domain.room] if kind in one.friends else []
     if not usable:
-        return Packing(_placed(question, {}, kind), True, 0)
+        return Packing(_build_one_kind_placement(question, {}, kind), True, 0)
     best = max(usable, key=lambda domain: domain.room)
     worst = min(usable, key=lambda domain: domain.room)
-    return Packing(_placed(question, _share(best, one.count), kind), True, min(one.count, worst.room))
+    return Packing(
+        _build_one_kind_placement(question, _distribute_pods_in_domain(best, one.count), kind),
+        True,
+        min(one.count, worst.room),
+    )
 
 
-def _filled(
-    question: Question, kind: int, domains: Sequence[EqualDomains], limit: int, loose: Sequence[EqualDomains]
+def _pack_pods_evenly(
+    question: FitQuestion,
+    kind: int,
+    domains: Sequence[EqualDomains],
+    limit: int,
+    loose: Sequence[EqualDomains],
 ) -> Packing:
     """Place pods evenly in domains up to a limit in each, and in loose nodes without a limit."""
     one = question.kinds[kind]
@@ -116,21 +130,21 @@ def _filled(
     total: dict[int, int] = {}
     left = bound
     for domain in loose:
-        for pool, pods in _share(domain, left).items():
+        for pool, pods in _distribute_pods_in_domain(domain, left).items():
             total[pool] = total.get(pool, 0) + pods
             left -= pods
-    level, rest = _level(domains, limit, left)
+    level, rest = _compute_fill_level(domains, limit, left)
     for domain in domains:
         filled = min(domain.room, level)
         more = min(rest, domain.times) if domain.room > level else 0
         rest -= more
         for times, pods in ((domain.times - more, filled), (more, filled + 1)):
-            for pool, share in _share(domain, pods).items():
+            for pool, share in _distribute_pods_in_domain(domain, pods).items():
                 total[pool] = total.get(pool, 0) + times * share
-    return Packing(_placed(question, total, kind), True, bound)
+    return Packing(_build_one_kind_placement(question, total, kind), True, bound)
 
 
-def _level(domains: Sequence[EqualDomains], limit: int, pods: int) -> tuple[int, int]:
+def _compute_fill_level(domains: Sequence[EqualDomains], limit: int, pods: int) -> tuple[int, int]:
     """Return the level to which pods fill domains evenly, and the number of pods above it."""
     low, high = 0, limit
     while low < high:
@@ -142,7 +156,7 @@ def _level(domains: Sequence[EqualDomains], limit: int, pods: int) -> tuple[int,
     return low, pods - sum(domain.times * min(domain.room, low) for domain in domains)
 
 
-def _share(domain: EqualDomains, pods: int) -> dict[int, int]:
+def _distribute_pods_in_domain(domain: EqualDomains, pods: int) -> dict[int, int]:
     """Distribute pods over the pools of one domain, one pool after another."""
     out: dict[int, int] = {}
     for pool, room in domain.parts:
@@ -150,26 +164,30 @@ def _share(domain: EqualDomains, pods: int) -> dict[int, int]:
     return out
 
 
-def _placed(question: Question, by_pool: dict[int, int], kind: int) -> tuple[tuple[int, ...], ...]:
+def _build_one_kind_placement(
+    question: FitQuestion, by_pool: dict[int, int], kind: int
+) -> tuple[tuple[int, ...], ...]:
     """Return the placement as a table in which only this kind has pods."""
     mine = tuple(by_pool.get(at, 0) for at in range(len(question.pools)))
     nothing = (0,) * len(question.pools)
     return tuple(mine if at == kind else nothing for at in range(len(question.kinds)))
 
 
-def beside(question: Question, many: int, single: int) -> Packing | None:
+def pack_one_beside_many(question: FitQuestion, many: int, single: int) -> Packing | None:
     """Return the answer for one pod and another kind on the same nodes; None if not countable."""
     kinds = question.kinds
     for kind in (many, single):
-        if kinds[kind].near or kinds[kind].spreads or any(key != HOST for key, _ in kinds[kind].apart):
+        if kinds[kind].near or kinds[kind].spreads or any(key != HOST_KEY for key, _ in kinds[kind].apart):
             return None
-    full, with_single = _rooms(question, many, single)
+    full, with_single = _count_room_beside_single(question, many, single)
     counts = [pool.count for pool in question.pools]
     wanted, total = kinds[many].count, sum(n * c for n, c in zip(full, counts, strict=True))
     places = [at for at, room in enumerate(with_single) if room >= 0 and counts[at]]
     if not places:
         return Packing(
-            _table(question, many, single, full, wanted, None, with_single), True, min(wanted, total)
+            _build_two_kind_placement(question, many, single, full, wanted, None, with_single),
+            True,
+            min(wanted, total),
         )
     best = min(places, key=lambda at: full[at] - with_single[at])
     first = 1 + min(wanted, total - full[best] + with_single[best])
@@ -178,26 +196,29 @@ def beside(question: Question, many: int, single: int) -> Packing | None:
     is_later = question.kinds[single].stage > question.kinds[many].stage and first < 1 + wanted
     chosen = None if is_later and first == min(wanted, total) else best if at_most == first else None
     return Packing(
-        _table(question, many, single, full, wanted, chosen, with_single),
+        _build_two_kind_placement(question, many, single, full, wanted, chosen, with_single),
         True,
-        _least(question, many, single, full, with_single, places),
+        _count_worst_case_pods(question, many, single, full, with_single, places),
     )
 
 
-def _rooms(question: Question, many: int, single: int) -> tuple[list[int], list[int]]:
+def _count_room_beside_single(question: FitQuestion, many: int, single: int) -> tuple[list[int], list[int]]:
     """Return by pool: how many of the many fit on an empty node, and next to the single one (-1 if not)."""
     guest = tuple(int(at == single) for at in range(len(question.kinds)))
     full, with_single = [], []
     for at in range(len(question.pools)):
         is_home = question.kinds[many].homes[at]
-        full.append(capacity(question, at, many) if is_home else 0)
-        fits = question.kinds[single].homes[at] and capacity(question, at, single, empty(question)) > 0
-        with_single.append((capacity(question, at, many, guest) if is_home else 0) if fits else -1)
+        full.append(count_node_capacity(question, at, many) if is_home else 0)
+        fits = (
+            question.kinds[single].homes[at]
+            and count_node_capacity(question, at, single, build_empty_content(question)) > 0
+        )
+        with_single.append((count_node_capacity(question, at, many, guest) if is_home else 0) if fits else -1)
     return full, with_single
 
 
-def _least(
-    question: Question, many: int, single: int, full: list[int], with_single: list[int], places: list[int]
+def _count_worst_case_pods(
+    question: FitQuestion, many: int, single: int, full: list[int], with_single: list[int], places: list[int]
 ) -> int:
     """Return the worst case: an adversary chooses the nodes and, unless stages fix it, the order."""
     counts = [pool.count for pool in question.pools]
@@ -215,8 +236,8 @@ def _least(
     return min(outcomes)
 
 
-def _table(
-    question: Question,
+def _build_two_kind_placement(
+    question: FitQuestion,
     many: int,
     single: int,
     full: list[int],

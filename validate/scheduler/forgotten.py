@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.kueue.units import shown
+from gangplan.kueue.units import format_kueue_amount
 from gangplan.model.amounts import is_gpu
 from gangplan.records import dataclass
 from gangplan.validate.kueue import verdict_of
-from gangplan.validate.kueue.proof import pool_name
+from gangplan.validate.kueue.proof import find_pool_name
 from gangplan.validate.scheduler.pods import PodShape
-from gangplan.validate.scheduler.reduce import units_free
+from gangplan.validate.scheduler.reduce import count_free_units
 from gangplan.validate.world import BuiltRun, NodeGroup, World
 
 WORDS = {"cpu": "CPU", "memory": "memory"}
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgottenGpus:
     """Why a worker without GPUs goes to a node with GPUs: the field of the spec, the message and the help.
 
     `is_meant`: the spec explicitly requests no GPUs.
@@ -30,7 +30,7 @@ class Forgotten:
     is_meant: bool
 
 
-def forgotten(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> Forgotten | None:
+def find_forgotten_gpus(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> ForgottenGpus | None:
     """Return why workers without GPUs go to a pool with GPUs; None if they do not, or the spec names it."""
     job = run.unit.job
     group = next((one for one in world.nodes if one.name == job.worker_pool.name), None)
@@ -38,21 +38,24 @@ def forgotten(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> Forgotte
     place = job.origins.get("nodePool")
     if job.gpus or group is None or workers is None or (place is not None and place.layer == "spec"):
         return None
-    gpus = _gpus(group)
+    gpus = _count_node_gpus(group)
     if not gpus:
         return None
-    plain = [one for one in _of_team(world, run) if one.count and not _gpus(one)]
-    short = {one.name: _short(one, workers) for one in plain}
+    plain = [one for one in _list_team_pools(world, run) if one.count and not _count_node_gpus(one)]
+    short = {one.name: _list_short_resources(one, workers) for one in plain}
     if not plain or not all(short.values()):
         return None
     # The pool that is closest to fitting was most likely meant.
     nearest = min(plain, key=lambda one: (len(short[one.name]), plain.index(one)))
     field = short[nearest.name][0]
-    has, wants = (shown(field, units) for units in (units_free(nearest.free, field), workers.requests[field]))
+    has, wants = (
+        format_kueue_amount(field, units)
+        for units in (count_free_units(nearest.free, field), workers.requests[field])
+    )
     written = job.origins.get("gpus")
     is_meant = written is not None and written.layer == "spec"
     less = f"{field}: {has}" if len(short[nearest.name]) == 1 else f"less per worker ({field}: {has})"
-    return Forgotten(
+    return ForgottenGpus(
         field,
         f"a node of pool {nearest.name} has {has} {WORDS[field]}, a worker wants {wants}"
         f"{'' if is_meant else '; did you forget gpus?'}",
@@ -62,20 +65,20 @@ def forgotten(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> Forgotte
     )
 
 
-def _gpus(group: NodeGroup) -> int:
+def _count_node_gpus(group: NodeGroup) -> int:
     return max((int(amount) for name, amount in group.free.items() if is_gpu(name)), default=0)
 
 
-def _of_team(world: World, run: BuiltRun) -> list[NodeGroup]:
+def _list_team_pools(world: World, run: BuiltRun) -> list[NodeGroup]:
     """Return the pools of the flavors of the run's queue; all pools without a queue."""
     queue = world.find("ClusterQueue", verdict_of(world, run).queue)
     if queue is None:
         return list(world.nodes)
     groups = (queue.get("spec") or {}).get("resourceGroups") or ()
-    pools = {pool_name(flavor["name"]) for group in groups for flavor in group["flavors"]}
+    pools = {find_pool_name(flavor["name"]) for group in groups for flavor in group["flavors"]}
     return [one for one in world.nodes if one.name in pools]
 
 
-def _short(group: NodeGroup, workers: PodShape) -> list[str]:
+def _list_short_resources(group: NodeGroup, workers: PodShape) -> list[str]:
     """Return the resources that a node of the group lacks for a worker."""
-    return [name for name in WORDS if workers.requests.get(name, 0) > units_free(group.free, name)]
+    return [name for name in WORDS if workers.requests.get(name, 0) > count_free_units(group.free, name)]

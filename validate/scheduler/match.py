@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.apiserver.labels import HARD, Labels, any_term, has_all, required_terms, takes
-from gangplan.validate.world import HOSTNAME, NodeGroupTaint
+from gangplan.objects import Body
+from gangplan.validate.apiserver.labels import (
+    HARD_EFFECTS,
+    LabelMap,
+    find_required_terms,
+    has_all_labels,
+    matches_any_term,
+    matches_labels,
+)
+from gangplan.validate.world import HOSTNAME_LABEL, NodeGroupTaint
 
 
-def untolerated(taints: Sequence[NodeGroupTaint], tolerations: Sequence[Body]) -> NodeGroupTaint | None:
+def find_repelling_taint(
+    taints: Sequence[NodeGroupTaint], tolerations: Sequence[Body]
+) -> NodeGroupTaint | None:
     """Return the first taint that keeps the pod away."""
     for taint in taints:
-        if taint.effect in HARD and not any(tolerates(one, taint) for one in tolerations):
+        if taint.effect in HARD_EFFECTS and not any(tolerates(one, taint) for one in tolerations):
             return taint
     return None
 
@@ -34,24 +43,24 @@ def tolerates(toleration: Body, taint: NodeGroupTaint) -> bool:
     return operator == "Exists" or (operator == "Equal" and (toleration.get("value") or "") == taint.value)
 
 
-def node_matches(spec: Body, labels: Labels) -> bool:
+def matches_node(spec: Body, labels: LabelMap) -> bool:
     """Return whether a pod's nodeSelector and required node affinity accept a node with these labels.
 
     Terms are alternatives; a term without expressions and fields accepts no node. `matchFields` supports only
     `metadata.name`. The names of a pool's nodes are unknown, so In accepts none of them and NotIn all.
     """
-    terms = required_terms(spec)
-    return has_all(spec.get("nodeSelector") or {}, labels) and (
-        terms is None or any_term(terms, labels, None)
+    terms = find_required_terms(spec)
+    return has_all_labels(spec.get("nodeSelector") or {}, labels) and (
+        terms is None or matches_any_term(terms, labels, None)
     )
 
 
-def pods_match(selector: Body | None, labels: Labels) -> bool:
+def matches_pods(selector: Body | None, labels: LabelMap) -> bool:
     """Return whether a label selector accepts a pod: None accepts no pod, an empty one every pod."""
-    return selector is not None and takes(selector, labels)
+    return selector is not None and matches_labels(selector, labels)
 
 
-def with_label_keys(constraint: Body, own: Labels) -> Body | None:
+def add_label_keys(constraint: Body, own: LabelMap) -> Body | None:
     """Return the selector of an affinity term or spread constraint, with the additions of its label keys.
 
     The API server merges `matchLabelKeys` and `mismatchLabelKeys` of affinity terms into the selector when it
@@ -72,7 +81,7 @@ def with_label_keys(constraint: Body, own: Labels) -> Body | None:
     return {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *added]}
 
 
-def in_namespaces(term: Body, own: str, namespaces: Mapping[str, Labels]) -> bool:
+def applies_to_namespace(term: Body, own: str, namespaces: Mapping[str, LabelMap]) -> bool:
     """Return whether an affinity term applies to the run's own namespace, the only one that has pods.
 
     Without `namespaces` and `namespaceSelector` it applies to the pod's own; a selector adds matching ones.
@@ -81,9 +90,9 @@ def in_namespaces(term: Body, own: str, namespaces: Mapping[str, Labels]) -> boo
     if not named and selector is None:
         return True
     labels = {"kubernetes.io/metadata.name": own, **namespaces.get(own, {})}
-    return own in named or pods_match(selector, labels)
+    return own in named or matches_pods(selector, labels)
 
 
-def is_host(key: str) -> bool:
+def is_host_key(key: str) -> bool:
     """Return whether a topology key makes every node its own domain."""
-    return key == HOSTNAME
+    return key == HOSTNAME_LABEL

@@ -13,8 +13,8 @@ from gangplan.records import dataclass
 
 # The domains of a pool's nodes for a topology key: None if they lack its label, the value if they are all in
 # one domain, else the number of nodes in each domain (0 if unknown).
-Place = str | int | None
-HOST: Final = -1  # the key kubernetes.io/hostname, in which every node is its own domain
+PoolDomains = str | int | None
+HOST_KEY: Final = -1  # the key kubernetes.io/hostname, in which every node is its own domain
 Verdict = Literal["sure", "possible", "unknown", "no"]
 
 
@@ -25,12 +25,12 @@ class NodeShape:
     count: int
     room: tuple[int, ...]
     pods: int
-    places: tuple[Place, ...]
+    places: tuple[PoolDomains, ...]
     cells: tuple[int, ...] = ()  # NUMA nodes over which each resource is divided; () if none is
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SpreadConstraint:
     """A constraint of `topologySpreadConstraints`: domains of `key` may differ by `skew` pods of `matched`.
 
     `counted` marks the pools whose domains are counted.
@@ -45,7 +45,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PodKind:
     """Equal pods. Kinds, pools and resources are numbered by their position in the question.
 
     `homes` marks the pools whose labels and taints accept them; `clashes` are the kinds that need the same
@@ -62,16 +62,16 @@ class Kind:
     near: tuple[int, ...] = ()
     friends: frozenset[int] = frozenset()
     apart: tuple[tuple[int, frozenset[int]], ...] = ()
-    spreads: tuple[Spread, ...] = ()
+    spreads: tuple[SpreadConstraint, ...] = ()
     is_pinned: tuple[bool, ...] = ()  # by resource: whether a pod gets it from one NUMA node
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class FitQuestion:
     """The pools and the kinds of pods of one question: how many of these pods find a node?"""
 
     pools: tuple[NodeShape, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[PodKind, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,33 +5,33 @@ Source: pkg/scheduler/framework/plugins/{noderesources,nodeports,interpodaffinit
 
 from __future__ import annotations
 
-from gangplan.validate.scheduler.model import HOST, Question
+from gangplan.validate.scheduler.model import HOST_KEY, FitQuestion
 
-Content = tuple[int, ...]  # pods of each kind
+NodeContent = tuple[int, ...]  # pods of each kind
 
 
-def empty(question: Question) -> Content:
+def build_empty_content(question: FitQuestion) -> NodeContent:
     """Return the content of a node without pods."""
     return (0,) * len(question.kinds)
 
 
-def strangers(question: Question, kind: int) -> frozenset[int]:
+def strangers(question: FitQuestion, kind: int) -> frozenset[int]:
     """Return the kinds that cannot share a node with this one: host ports, anti-affinity of either side."""
     one = question.kinds[kind]
-    mine = {other for key, kinds in one.apart if key == HOST for other in kinds}
+    mine = {other for key, kinds in one.apart if key == HOST_KEY for other in kinds}
     theirs = {
         at
         for at, other in enumerate(question.kinds)
         for key, kinds in other.apart
-        if key == HOST and kind in kinds
+        if key == HOST_KEY and kind in kinds
     }
     return one.clashes | mine | theirs
 
 
-def is_roomy(question: Question, pool: int) -> bool:
+def is_roomy(question: FitQuestion, pool: int) -> bool:
     """Return whether a node has room for all pods that could be on it, so that kinds never compete for it."""
     content = tuple(
-        min(kind.count, capacity(question, pool, at)) if kind.homes[pool] else 0
+        min(kind.count, count_node_capacity(question, pool, at)) if kind.homes[pool] else 0
         for at, kind in enumerate(question.kinds)
     )
     present = [at for at, n in enumerate(content) if n]
@@ -47,7 +47,7 @@ def is_roomy(question: Question, pool: int) -> bool:
     return all(have >= amount for have, amount in zip(room, used, strict=True))
 
 
-def on_numa_nodes(question: Question, pool: int, kind: int, resource: int) -> int | None:
+def on_numa_nodes(question: FitQuestion, pool: int, kind: int, resource: int) -> int | None:
     """Return how many pods a node takes if each gets a resource from one NUMA node; None without this limit.
 
     Pods larger than a NUMA node have no limit here; the pool's policy decides, and `restricted` gives them
@@ -60,7 +60,7 @@ def on_numa_nodes(question: Question, pool: int, kind: int, resource: int) -> in
     return each * node.cells[resource] if each else None
 
 
-def _most_by_numa(question: Question, pool: int, kind: int) -> int | None:
+def _count_numa_capacity(question: FitQuestion, pool: int, kind: int) -> int | None:
     """Return the smallest of these limits over all resources."""
     if not question.pools[pool].cells:
         return None
@@ -68,14 +68,14 @@ def _most_by_numa(question: Question, pool: int, kind: int) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def has_room(question: Question, pool: int, content: Content, kind: int) -> bool:
+def has_node_room(question: FitQuestion, pool: int, content: NodeContent, kind: int) -> bool:
     """Return whether resources, pods per node and host ports allow one more pod."""
     node, one = question.pools[pool], question.kinds[kind]
     if sum(content) >= node.pods:
         return False
     if any(content[other] for other in one.clashes):
         return False
-    limit = _most_by_numa(question, pool, kind)
+    limit = _count_numa_capacity(question, pool, kind)
     if limit is not None and content[kind] >= limit:
         return False
     return all(
@@ -85,9 +85,11 @@ def has_room(question: Question, pool: int, content: Content, kind: int) -> bool
     )
 
 
-def capacity(question: Question, pool: int, kind: int, beside: Content | None = None) -> int:
+def count_node_capacity(
+    question: FitQuestion, pool: int, kind: int, beside: NodeContent | None = None
+) -> int:
     """Return how many pods of a kind a node takes next to others, by all constraints within one node."""
-    content = beside if beside is not None else empty(question)
+    content = beside if beside is not None else build_empty_content(question)
     node, one = question.pools[pool], question.kinds[kind]
     apart = strangers(question, kind)
     if any(n for at, n in enumerate(content) if at in apart and at != kind):
@@ -97,7 +99,7 @@ def capacity(question: Question, pool: int, kind: int, beside: Content | None = 
         if need:
             used = sum(n * question.kinds[at].needs[i] for at, n in enumerate(content) if n)
             most = min(most, (node.room[i] - used) // need)
-    limit = _most_by_numa(question, pool, kind)
+    limit = _count_numa_capacity(question, pool, kind)
     if limit is not None:
         most = min(most, limit - content[kind])
     if kind in apart:
@@ -105,7 +107,7 @@ def capacity(question: Question, pool: int, kind: int, beside: Content | None = 
     return max(0, most)
 
 
-def short_of(question: Question, pool: int, content: Content, kind: int) -> list[int]:
+def find_short_resources(question: FitQuestion, pool: int, content: NodeContent, kind: int) -> list[int]:
     """Return the resources that a node lacks for one more pod."""
     node, one = question.pools[pool], question.kinds[kind]
     return [
@@ -116,7 +118,7 @@ def short_of(question: Question, pool: int, content: Content, kind: int) -> list
     ]
 
 
-def short_of_numa(question: Question, pool: int, content: Content, kind: int) -> list[int]:
+def find_short_numa_resources(question: FitQuestion, pool: int, content: NodeContent, kind: int) -> list[int]:
     """Return the resources for one more pod that the node has but none of its NUMA nodes has."""
     limits = [on_numa_nodes(question, pool, kind, i) for i in range(len(question.kinds[kind].needs))]
     return [i for i, limit in enumerate(limits) if limit is not None and content[kind] >= limit]

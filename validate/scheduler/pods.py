@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import Body, amount
+from gangplan.validate.apiserver.forms import parse_accepted_amount
 from gangplan.validate.kueue.model import PodSet
 from gangplan.validate.kueue.request import RunRequest
-from gangplan.validate.kueue.requests import Ranges, requests_of
-from gangplan.validate.world import World, local_disk
+from gangplan.validate.kueue.requests import LimitRanges, requests_of
+from gangplan.validate.world import World, format_local_disk
 
 DEFAULT_SCHEDULER = "default-scheduler"
 TOPOLOGY = (
@@ -61,11 +62,11 @@ class _Admission:
         self._bodies: dict[str, list[Body]] = {}
         for body in world.of_kind("LimitRange"):
             self._bodies.setdefault(body["metadata"].get("namespace", ""), []).append(body)
-        self._ranges: dict[str, Ranges] = {}
+        self._ranges: dict[str, LimitRanges] = {}
 
-    def ranges(self, namespace: str) -> Ranges:
+    def ranges(self, namespace: str) -> LimitRanges:
         if namespace not in self._ranges:
-            self._ranges[namespace] = Ranges(self._bodies.get(namespace, ()))
+            self._ranges[namespace] = LimitRanges(self._bodies.get(namespace, ()))
         return self._ranges[namespace]
 
 
@@ -75,7 +76,7 @@ def bounds_of(world: World, request: RunRequest) -> Mapping[str, Body]:
     return world.once(_Admission).ranges(namespace).items
 
 
-def pods_of(world: World, request: RunRequest) -> list[PodShape]:
+def list_pod_shapes(world: World, request: RunRequest) -> list[PodShape]:
     """Return the pods of a run by pod set. Raises `NeverError` if its runtime does not exist."""
     body = request.job
     if body is None:
@@ -84,35 +85,37 @@ def pods_of(world: World, request: RunRequest) -> list[PodShape]:
     admission = world.once(_Admission)
     ranges, classes = admission.ranges(namespace), admission.classes
     return [
-        _pods(one, namespace, _labels(body, one), ranges, classes, request.waits.get(one.name, (0, 0)))
+        _build_pod_shape(
+            one, namespace, _build_pod_labels(body, one), ranges, classes, request.waits.get(one.name, (0, 0))
+        )
         for one in request.pod_sets()
         if one.count > 0
     ]
 
 
-def plain_pods(name: str, count: int, pod: Body) -> PodShape:
+def build_plain_pods(name: str, count: int, pod: Body) -> PodShape:
     """Return equal pods without a job: `pod` is a Pod as submitted to an API server."""
     metadata = pod["metadata"]
     one = PodSet(name, count, {"spec": pod["spec"], "metadata": metadata})
     labels = metadata.get("labels") or {}
-    return _pods(one, metadata.get("namespace", "default"), labels, Ranges(()), {}, (0, 0))
+    return _build_pod_shape(one, metadata.get("namespace", "default"), labels, LimitRanges(()), {}, (0, 0))
 
 
-def _pods(
+def _build_pod_shape(
     one: PodSet,
     namespace: str,
     labels: Mapping[str, str],
-    ranges: Ranges,
+    ranges: LimitRanges,
     classes: Mapping[str, Body],
     waits: tuple[int, int],
 ) -> PodShape:
-    spec = _stored(one.spec, ranges, classes)
+    spec = _apply_pod_spec_defaults(one.spec, ranges, classes)
     requests = {key: units for key, units in requests_of(spec).items() if units}
-    requests |= _local(spec)
-    for key, units in _injected(one.annotations).items():
+    requests |= _sum_local_volume_bytes(spec)
+    for key, units in _compute_gcsfuse_requests(one.annotations).items():
         requests[key] = requests.get(key, 0) + units
     placed = any(key in one.annotations for key in TOPOLOGY)
-    ports = frozenset(_ports(spec))
+    ports = frozenset(_list_host_ports(spec))
     return PodShape(
         one.name,
         one.count,
@@ -127,7 +130,7 @@ def _pods(
     )
 
 
-def _injected(annotations: Mapping[str, str]) -> dict[str, int]:
+def _compute_gcsfuse_requests(annotations: Mapping[str, str]) -> dict[str, int]:
     """Return CPU and memory of the container that GKE's webhook adds for Cloud Storage FUSE.
 
     They come from annotations or the webhook's defaults (gcs-fuse-csi-driver, pkg/webhook; GKE's page on the
@@ -140,33 +143,33 @@ def _injected(annotations: Mapping[str, str]) -> dict[str, int]:
     for name, least in FUSE_REQUESTS.items():
         limit = annotations.get(f"{FUSE}{name}-limit", "0")
         stated = annotations.get(f"{FUSE}{name}-request") or (limit if limit != "0" else least)
-        nano = amount(stated).nano
+        nano = parse_accepted_amount(stated).nano
         found[name] = nano // 10**6 if name == "cpu" else nano // 10**9
     return found
 
 
-def _local(spec: Body) -> dict[str, int]:
+def _sum_local_volume_bytes(spec: Body) -> dict[str, int]:
     """Return the bytes of local volumes that are created for one pod, by their storage classes."""
     found: dict[str, int] = {}
     for volume in spec.get("volumes") or ():
         claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
         size = ((claim.get("resources") or {}).get("requests") or {}).get("storage")
         if size is not None and claim.get("storageClassName"):
-            key = local_disk(claim["storageClassName"])
-            found[key] = found.get(key, 0) + amount(size).value()
+            key = format_local_disk(claim["storageClassName"])
+            found[key] = found.get(key, 0) + parse_accepted_amount(size).value()
     return found
 
 
-def _stored(spec: Body, ranges: Ranges, classes: Mapping[str, Body]) -> Body:
+def _apply_pod_spec_defaults(spec: Body, ranges: LimitRanges, classes: Mapping[str, Body]) -> Body:
     """Return the pod's spec as the API server stores it, with LimitRange and RuntimeClass applied."""
     out = {**spec}
     for kind in ("initContainers", "containers"):
         out[kind] = [
-            {**one, "resources": _resources(one.get("resources") or {}, ranges.of("Container"))}
+            {**one, "resources": _fill_resource_defaults(one.get("resources") or {}, ranges.of("Container"))}
             for one in spec.get(kind) or ()
         ]
     if spec.get("resources"):
-        out["resources"] = _resources(spec["resources"], {})
+        out["resources"] = _fill_resource_defaults(spec["resources"], {})
     chosen = classes.get(spec.get("runtimeClassName", ""))
     if chosen is not None:
         overhead, scheduling = chosen.get("overhead") or {}, chosen.get("scheduling") or {}
@@ -177,14 +180,14 @@ def _stored(spec: Body, ranges: Ranges, classes: Mapping[str, Body]) -> Body:
     return out
 
 
-def _resources(given: Body, item: Body) -> Body:
+def _fill_resource_defaults(given: Body, item: Body) -> Body:
     """Fill in defaults; a container's own limits become its requests before a LimitRange applies."""
     limits, requests = given.get("limits") or {}, given.get("requests") or {}
     requests = {**(item.get("defaultRequest") or {}), **limits, **requests}
     return {"limits": {**(item.get("default") or {}), **limits}, "requests": requests}
 
 
-def _ports(spec: Body) -> list[Port]:
+def _list_host_ports(spec: Body) -> list[Port]:
     """Return the host ports; with hostNetwork every port of a container is one."""
     sidecars = [one for one in spec["initContainers"] if one.get("restartPolicy") == "Always"]
     found = []
@@ -196,7 +199,7 @@ def _ports(spec: Body) -> list[Port]:
     return found
 
 
-def clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
+def has_port_clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
     """Return whether two pods need one host port; 0.0.0.0 is every address (HostPortInfo.CheckConflict)."""
     return any(
         protocol == other_protocol
@@ -207,7 +210,7 @@ def clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
     )
 
 
-def _labels(body: Body, one: PodSet) -> dict[str, str]:
+def _build_pod_labels(body: Body, one: PodSet) -> dict[str, str]:
     """Return the labels of pods: the template's, and those of JobSet and Job that all pods of a set share."""
     own = (one.template.get("metadata") or {}).get("labels") or {}
     name = body["metadata"]["name"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gangplan.kueue.units import exact
-from gangplan.model.amounts import say
-from gangplan.model.backend import BY_KIND, role_of
+from gangplan.kueue.units import convert_from_kueue_count
+from gangplan.model.amounts import format_with_unit
+from gangplan.model.backend import BACKEND_BY_KIND, role_of
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.rules.nodes import NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES_UNJUDGED
@@ -19,16 +19,16 @@ from gangplan.rules.workers import GPUS_FORGOTTEN
 from gangplan.validate.expand import EXPANDERS
 from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.request import request_of
-from gangplan.validate.problems import Problem, Step
-from gangplan.validate.scheduler.admitted import AdmittedPods, admitted
-from gangplan.validate.scheduler.advice import fewer, less
+from gangplan.validate.problems import PathStep, Problem
+from gangplan.validate.scheduler.admitted import AdmittedPods, find_admitted_pods
+from gangplan.validate.scheduler.advice import find_largest_count, find_largest_request
 from gangplan.validate.scheduler.fits import fit_pods
-from gangplan.validate.scheduler.forgotten import Forgotten, forgotten
+from gangplan.validate.scheduler.forgotten import ForgottenGpus, find_forgotten_gpus
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.scheduler.pods import PodShape
-from gangplan.validate.scheduler.reduce import units_free, why_not
-from gangplan.validate.scheduler.undeclared import undeclared
-from gangplan.validate.world import BuiltRun, NodeGroup, World, asked_by, is_untold
+from gangplan.validate.scheduler.reduce import count_free_units, explain_unfit_group
+from gangplan.validate.scheduler.undeclared import find_undeclared_labels
+from gangplan.validate.world import BuiltRun, NodeGroup, World, find_asking_field, is_undeclared_resource
 
 OTHERWISE = "Change what the pods ask of nodes, or the labels and taints of a pool in cluster.yaml."
 UNTOLD = (
@@ -37,20 +37,20 @@ UNTOLD = (
 WORDS = {"cpu": "CPU", "memory": "memory"}
 
 
-def find_nodes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_node_fit(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Report at most one problem: no suitable node, too few, forgotten GPUs or a fit that depends on luck."""
     try:
-        found = admitted(world, run.once(request_of, world))
+        found = find_admitted_pods(world, run.once(request_of, world))
     except NeverError:  # no runtime: the gate reports it
         return
     if found is None or not found.pods:
         return
     pods, fit = found.pods, found.fit
     case = UnfitRun(world, run, pods, fit)
-    if (no_gpus := _no_gpus(world, run, found)) is not None:
+    if (no_gpus := _explain_missing_gpus(world, run, found)) is not None:
         yield case.without_gpus(no_gpus)
     elif fit.verdict == "no":
-        labels = undeclared(world, pods)
+        labels = find_undeclared_labels(world, pods)
         yield case.untold(labels) if labels else case.misfit()
     elif fit.verdict == "unknown":
         yield case.unjudged()
@@ -58,15 +58,16 @@ def find_nodes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         yield case.tight()
 
 
-def _no_gpus(world: World, run: BuiltRun, found: AdmittedPods) -> Forgotten | None:
-    why = forgotten(world, run, found.pods)
+def _explain_missing_gpus(world: World, run: BuiltRun, found: AdmittedPods) -> ForgottenGpus | None:
+    why = find_forgotten_gpus(world, run, found.pods)
     return None if why is None or (why.is_meant and found.fit.verdict != "no") else why
 
 
 def lacks_gpus(world: World, run: BuiltRun) -> bool:
-    """Return whether `find_nodes` reports forgotten GPUs for a spec that does not explicitly request none."""
-    found = admitted(world, run.once(request_of, world))
-    why = _no_gpus(world, run, found) if found is not None and found.pods else None
+    """Return whether `check_node_fit` reports forgotten GPUs for a spec that does not explicitly request
+    none."""
+    found = find_admitted_pods(world, run.once(request_of, world))
+    why = _explain_missing_gpus(world, run, found) if found is not None and found.pods else None
     return why is not None and not why.is_meant
 
 
@@ -79,7 +80,7 @@ class UnfitRun:
     pods: Sequence[PodShape]
     fit: Fit
 
-    def without_gpus(self, why: Forgotten) -> tuple[int, Problem]:
+    def without_gpus(self, why: ForgottenGpus) -> tuple[int, Problem]:
         """Return the problem of workers without GPUs on nodes with GPUs, which lack nodes or waste them."""
         if self.fit.verdict == "no":
             one = next(each for each in self.pods if self._placed(each) < each.count)
@@ -108,7 +109,7 @@ class UnfitRun:
         """Return the problem that kube-scheduler may miss the placements of all pods."""
         one = next((each for each in self.pods if each.name == "launcher"), self.pods[-1])
         many = self._many() or one
-        number = fewer(self.world, self.pods, many.name, lambda fit: fit.verdict == "sure")
+        number = find_largest_count(self.world, self.pods, many.name, lambda fit: fit.verdict == "sure")
         message = (
             f"all {self.fit.pods} pods find a node only if kube-scheduler happens to leave room for them:"
             f" on an empty cluster between {self.fit.sure} and {self.fit.pods} of them run"
@@ -127,19 +128,19 @@ class UnfitRun:
         one = next(each for each in self.pods if self._placed(each) < each.count)
         many = f"label{'' if len(labels) == 1 else 's'} {' and '.join(labels)}"
         message = (
-            f"whether the pods find nodes is not judged: a {_name(one)} asks for nodes with the {many}, which"
-            " no pool states"
+            f"whether the pods find nodes is not judged: a {_describe_pod_role(one)} asks for nodes with the"
+            f" {many}, which no pool states"
         )
         help = f"Write the {many} in labels of the pools whose nodes have it, in cluster.yaml."
         return self._problem(NODES_UNJUDGED, message, help, "nodePool")
 
     def _problem(self, rule: Rule, message: str, help: str, field: str) -> tuple[int, Problem]:
         at, made = next(
-            (at, BY_KIND.get(body["kind"]))
+            (at, BACKEND_BY_KIND.get(body["kind"]))
             for at, body in enumerate(self.run.bodies)
             if body["kind"] in EXPANDERS
         )
-        path: tuple[Step, ...] = made.workers if made and rule == NODES_TOO_FEW else ("spec",)
+        path: tuple[PathStep, ...] = made.workers if made and rule == NODES_TOO_FEW else ("spec",)
         return at, Problem(path, message, help, rule, field)
 
     def _is_worker(self, one: PodShape) -> bool:
@@ -155,14 +156,20 @@ class UnfitRun:
     def _changes(self, one: PodShape, many: PodShape | None, nowhere: bool) -> tuple[list[str], list[str]]:
         """Return changes of single numbers that make all pods fit, and their fields."""
         changes, fields = [], []
-        number = fewer(self.world, self.pods, many.name, _fits) if many is not None and not nowhere else 0
+        number = (
+            find_largest_count(self.world, self.pods, many.name, _can_all_pods_fit)
+            if many is not None and not nowhere
+            else 0
+        )
         if many is not None and number:
             changes.append(f"at most {self._shown_count(many, number)}")
             fields.append("workers")
         for resource in sorted(one.requests, key=lambda name: (name not in WORDS, name)):
-            amount = less(self.world, self.pods, one.name, resource, _fits)
+            amount = find_largest_request(self.world, self.pods, one.name, resource, _can_all_pods_fit)
             if amount:
-                changes.append(f"at most {_amount(resource, amount)} per {_name(one)}")
+                changes.append(
+                    f"at most {_format_resource_amount(resource, amount)} per {_describe_pod_role(one)}"
+                )
                 fields.append(self._field(one, resource))
         return changes, fields
 
@@ -172,7 +179,7 @@ class UnfitRun:
             return str(other.place[0])
         if not self._is_worker(one) and not self.run.unit.job.launcher_runs_ranks:
             return f"launcher.{resource}" if resource in WORDS else "launcher"
-        return asked_by(self.run.unit, resource)
+        return find_asking_field(self.run.unit, resource)
 
     def _shown_count(self, one: PodShape, number: int) -> str:
         """Format a number of workers as the spec counts them: a launcher that runs ranks is one of them."""
@@ -182,7 +189,7 @@ class UnfitRun:
         return f"{workers} worker{'' if workers == 1 else 's'}"
 
     def _subject(self, one: PodShape, nowhere: bool) -> str:
-        name = _name(one)
+        name = _describe_pod_role(one)
         if nowhere:
             return f"no node takes a {name}"
         if one.count == 1:
@@ -191,16 +198,22 @@ class UnfitRun:
 
     def _pools(self, one: PodShape) -> str:
         """Describe the resources of the pools that accept these pods; without any, quote kube-scheduler."""
-        homes = [group for group in self.world.nodes if group.count and not why_not(one, group)]
+        homes = [group for group in self.world.nodes if group.count and not explain_unfit_group(one, group)]
         if not homes:
             return fit_pods(self.world, [replace(one, count=1)]).reasons[0]
         said = "; ".join(self._pool(one, group) for group in homes)
-        wants = " and ".join(_amount(resource, one.requests[resource]) for resource in sorted(one.requests))
-        return f"{said}, a {_name(one)} wants {wants}{self._words()}"
+        wants = " and ".join(
+            _format_resource_amount(resource, one.requests[resource]) for resource in sorted(one.requests)
+        )
+        return f"{said}, a {_describe_pod_role(one)} wants {wants}{self._words()}"
 
     def _pool(self, one: PodShape, group: NodeGroup) -> str:
-        told = [name for name in sorted(one.requests) if name in group.free or not is_untold(name)]
-        has = " and ".join(_amount(resource, units_free(group.free, resource)) for resource in told)
+        told = [
+            name for name in sorted(one.requests) if name in group.free or not is_undeclared_resource(name)
+        ]
+        has = " and ".join(
+            _format_resource_amount(resource, count_free_units(group.free, resource)) for resource in told
+        )
         nodes = "1 node" if group.count == 1 else f"{group.count} nodes"
         return f"pool {group.name} has {nodes} with {has} for runs{' on each' if group.count > 1 else ''}"
 
@@ -210,14 +223,14 @@ class UnfitRun:
         return f" ({told.removesuffix('.')})" if told else ""
 
 
-def _fits(fit: Fit) -> bool:
+def _can_all_pods_fit(fit: Fit) -> bool:
     return fit.fits
 
 
-def _name(one: PodShape) -> str:
+def _describe_pod_role(one: PodShape) -> str:
     return role_of(one.name) or f"pod of {one.name}"
 
 
-def _amount(resource: str, units: int) -> str:
+def _format_resource_amount(resource: str, units: int) -> str:
     """Format an amount: `124 CPU`, `1900 GiB of memory`, `8 GPUs`."""
-    return say(resource, exact(resource, units))
+    return format_with_unit(resource, convert_from_kueue_count(resource, units))

@@ -6,22 +6,35 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor
 
-from gangplan.validate.apiserver.forms import Body
+from gangplan.objects import Body
 from gangplan.validate.scheduler.match import (
-    in_namespaces,
-    is_host,
-    node_matches,
-    pods_match,
-    untolerated,
-    with_label_keys,
+    add_label_keys,
+    applies_to_namespace,
+    find_repelling_taint,
+    is_host_key,
+    matches_node,
+    matches_pods,
 )
-from gangplan.validate.scheduler.model import HOST, Kind, NodeShape, Place, Question, Spread
-from gangplan.validate.scheduler.pods import PodShape, clash
-from gangplan.validate.world import HOSTNAME, NodeGroup, World, is_untold, namespaces
+from gangplan.validate.scheduler.model import (
+    HOST_KEY,
+    FitQuestion,
+    NodeShape,
+    PodKind,
+    PoolDomains,
+    SpreadConstraint,
+)
+from gangplan.validate.scheduler.pods import PodShape, has_port_clash
+from gangplan.validate.world import (
+    HOSTNAME_LABEL,
+    NodeGroup,
+    World,
+    index_namespace_labels,
+    is_undeclared_resource,
+)
 
 # More bytes than any node has.
 UNTOLD = 1 << 62
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+REQUIRED_AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class Reducer:
@@ -32,33 +45,35 @@ class Reducer:
         self.groups = world.nodes
         self.pods = pods
         self.resources = tuple(sorted({name for one in pods for name in one.requests}))
-        self.keys = tuple(sorted({key for one in pods for key in _keys(one.spec) if not is_host(key)}))
-        self._namespaces = world.once(namespaces)
+        self.keys = tuple(
+            sorted({key for one in pods for key in _list_topology_keys(one.spec) if not is_host_key(key)})
+        )
+        self._namespaces = world.once(index_namespace_labels)
         self._most_pods = world.pods_per_node
         self._has_numa = any(group.numa for group in world.nodes)
 
-    def question(self) -> Question:
+    def question(self) -> FitQuestion:
         """Return the question; equal pods and nodes give equal questions regardless of their names."""
-        return Question(tuple(map(self._pool, self.groups)), tuple(map(self._kind, self.pods)))
+        return FitQuestion(tuple(map(self._pool, self.groups)), tuple(map(self._kind, self.pods)))
 
     def _pool(self, group: NodeGroup) -> NodeShape:
-        room = tuple(units_free(group.free, name) for name in self.resources)
+        room = tuple(count_free_units(group.free, name) for name in self.resources)
         pods = group.free.get("pods")
         most = self._most_pods if pods is None else floor(pods)
         cells = tuple(group.numa.get(name, 1) for name in self.resources) if group.numa else ()
         return NodeShape(group.count, room, most, tuple(place(group, key) for key in self.keys), cells)
 
-    def _kind(self, one: PodShape) -> Kind:
+    def _kind(self, one: PodShape) -> PodKind:
         affinity = one.spec.get("affinity") or {}
-        near = (affinity.get("podAffinity") or {}).get(REQUIRED) or ()
-        apart = (affinity.get("podAntiAffinity") or {}).get(REQUIRED) or ()
+        near = (affinity.get("podAffinity") or {}).get(REQUIRED_AFFINITY) or ()
+        apart = (affinity.get("podAntiAffinity") or {}).get(REQUIRED_AFFINITY) or ()
         friends = [self._matched(one, term) for term in near]
-        return Kind(
+        return PodKind(
             one.count,
             one.stage,
             tuple(one.requests.get(name, 0) for name in self.resources),
-            tuple(why_not(one, group) == "" for group in self.groups),
-            frozenset(at for at, other in enumerate(self.pods) if clash(one.ports, other.ports)),
+            tuple(explain_unfit_group(one, group) == "" for group in self.groups),
+            frozenset(at for at, other in enumerate(self.pods) if has_port_clash(one.ports, other.ports)),
             tuple(self._key(term) for term in near),
             frozenset.intersection(*friends) if friends else frozenset(),
             tuple((self._key(term), self._matched(one, term)) for term in apart),
@@ -79,61 +94,70 @@ class Reducer:
 
     def _key(self, constraint: Body) -> int:
         key = constraint["topologyKey"]
-        return HOST if is_host(key) else self.keys.index(key)
+        return HOST_KEY if is_host_key(key) else self.keys.index(key)
 
     def _matched(self, one: PodShape, term: Body) -> frozenset[int]:
-        if not in_namespaces(term, one.namespace, self._namespaces):
+        if not applies_to_namespace(term, one.namespace, self._namespaces):
             return frozenset()
-        return self._selected(with_label_keys(term, one.labels))
+        return self._selected(add_label_keys(term, one.labels))
 
     def _selected(self, selector: Body | None) -> frozenset[int]:
-        return frozenset(at for at, other in enumerate(self.pods) if pods_match(selector, other.labels))
+        return frozenset(at for at, other in enumerate(self.pods) if matches_pods(selector, other.labels))
 
-    def _spread(self, one: PodShape, constraint: Body) -> Spread:
-        selector = with_label_keys(constraint, one.labels)
+    def _spread(self, one: PodShape, constraint: Body) -> SpreadConstraint:
+        selector = add_label_keys(constraint, one.labels)
         # An empty selector counts no pod at all (podtopologyspread/common.go countPodsMatchSelector).
         is_empty = (
             selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
         )
         matched = frozenset() if is_empty else self._selected(selector)
-        counted = tuple(_counts(one, constraint, group) for group in self.groups)
-        return Spread(
+        counted = tuple(_is_counted_by_spread(one, constraint, group) for group in self.groups)
+        return SpreadConstraint(
             self._key(constraint),
             int(constraint["maxSkew"]),
             int(constraint.get("minDomains") or 1),
             matched,
-            is_empty or pods_match(selector, one.labels),
+            is_empty or matches_pods(selector, one.labels),
             counted,
         )
 
 
-def _counts(one: PodShape, constraint: Body, group: NodeGroup) -> bool:
+def _is_counted_by_spread(one: PodShape, constraint: Body, group: NodeGroup) -> bool:
     """Return whether a spread constraint counts the nodes of a group; by default node affinity decides."""
-    if constraint.get("nodeAffinityPolicy") != "Ignore" and not node_matches(one.spec, group.labels):
+    if constraint.get("nodeAffinityPolicy") != "Ignore" and not matches_node(one.spec, group.labels):
         return False
     tolerations = one.spec.get("tolerations") or ()
-    return constraint.get("nodeTaintsPolicy") != "Honor" or untolerated(group.taints, tolerations) is None
+    return (
+        constraint.get("nodeTaintsPolicy") != "Honor"
+        or find_repelling_taint(group.taints, tolerations) is None
+    )
 
 
-def why_not(one: PodShape, group: NodeGroup) -> str:
+def explain_unfit_group(one: PodShape, group: NodeGroup) -> str:
     """Return why no node of a group accepts these pods, in kube-scheduler's words, or "" if it does.
 
     The words are those of Kubernetes v1.34.4 (tainttoleration, nodeaffinity), with the taint as in v1.33.
     """
-    taint = untolerated(group.taints, one.spec.get("tolerations") or ())
+    taint = find_repelling_taint(group.taints, one.spec.get("tolerations") or ())
     if taint is not None:
         return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
-    if not node_matches(one.spec, group.labels):
+    if not matches_node(one.spec, group.labels):
         return "node(s) didn't match Pod's node affinity/selector"
     return ""
 
 
-def unjudged(one: PodShape, groups: Sequence[NodeGroup]) -> list[str]:
+def list_unjudged_constraints(one: PodShape, groups: Sequence[NodeGroup]) -> list[str]:
     """Return the constraints that a cluster file cannot answer: nodes by name, domains of unknown size."""
-    levels = {label for group in groups for label, _ in group.domains} | {HOSTNAME, "metadata.name"}
-    asked = [key for key in selected_keys(one.spec) if any(_varies(group, key, levels) for group in groups)]
+    levels = {label for group in groups for label, _ in group.domains} | {HOSTNAME_LABEL, "metadata.name"}
+    asked = [
+        key
+        for key in list_selected_keys(one.spec)
+        if any(_may_label_vary_in_group(group, key, levels) for group in groups)
+    ]
     unknown = [
-        key for key in _keys(one.spec) if not is_host(key) and any(place(group, key) == 0 for group in groups)
+        key
+        for key in _list_topology_keys(one.spec)
+        if not is_host_key(key) and any(place(group, key) == 0 for group in groups)
     ]
     return [
         *(f"pods of {one.name} ask for nodes by label {key}, which differs within a pool" for key in asked),
@@ -141,32 +165,32 @@ def unjudged(one: PodShape, groups: Sequence[NodeGroup]) -> list[str]:
     ]
 
 
-def _varies(group: NodeGroup, key: str, levels: set[str]) -> bool:
+def _may_label_vary_in_group(group: NodeGroup, key: str, levels: set[str]) -> bool:
     return key in levels and key not in group.labels
 
 
-def selected_keys(spec: Body) -> list[str]:
+def list_selected_keys(spec: Body) -> list[str]:
     """Return the keys of the node labels that a pod selects."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    terms = (affinity.get(REQUIRED_AFFINITY) or {}).get("nodeSelectorTerms") or ()
     keys = {one["key"] for term in terms for one in term.get("matchExpressions") or ()}
     named = {"metadata.name"} if any(term.get("matchFields") for term in terms) else set()
     return sorted({*keys, *(spec.get("nodeSelector") or {}), *named})
 
 
-def place(group: NodeGroup, key: str) -> Place:
-    """Return the domains of a group's nodes for a topology key (see `model.Place`)."""
+def place(group: NodeGroup, key: str) -> PoolDomains:
+    """Return the domains of a group's nodes for a topology key (see `model.PoolDomains`)."""
     if key in group.labels:
         return group.labels[key]
     return next((nodes for label, nodes in group.domains if label == key), None)
 
 
-def units_free(free: Mapping[str, Fraction], name: str) -> int:
+def count_free_units(free: Mapping[str, Fraction], name: str) -> int:
     """Return what a node has free for runs, as the scheduler counts: thousandths of a core, else whole units.
 
     Nodes have disk even if their pool does not state how much.
     """
-    if name not in free and is_untold(name):
+    if name not in free and is_undeclared_resource(name):
         return UNTOLD
     amount = free.get(name, Fraction(0))
     return max(0, floor(amount * 1000 if name == "cpu" else amount))
@@ -178,11 +202,11 @@ def hard_spreads(spec: Body) -> list[Body]:
     return [one for one in every if one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"]
 
 
-def _keys(spec: Body) -> list[str]:
+def _list_topology_keys(spec: Body) -> list[str]:
     affinity = spec.get("affinity") or {}
     terms = [
         term
         for kind in ("podAffinity", "podAntiAffinity")
-        for term in (affinity.get(kind) or {}).get(REQUIRED) or ()
+        for term in (affinity.get(kind) or {}).get(REQUIRED_AFFINITY) or ()
     ]
     return [one["topologyKey"] for one in [*terms, *hard_spreads(spec)]]

@@ -12,42 +12,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 
-from gangplan.validate.scheduler.counting import alone
-from gangplan.validate.scheduler.model import Packing, Question
-from gangplan.validate.scheduler.node import Content, capacity
-from gangplan.validate.scheduler.state import Board, Path, State, nests
+from gangplan.validate.scheduler.counting import pack_single_kind
+from gangplan.validate.scheduler.model import FitQuestion, Packing
+from gangplan.validate.scheduler.node import NodeContent, count_node_capacity
+from gangplan.validate.scheduler.state import Board, BoardState, DomainPath, has_nested_domains
 
 BUDGET = 3000
-Move = tuple[int, Path, Content]
+Move = tuple[int, DomainPath, NodeContent]
 Taste = Callable[[Move], tuple[int, int]]
 
 
-def search(question: Question, budget: int = BUDGET) -> Packing:
+def search_packing(question: FitQuestion, budget: int = BUDGET) -> Packing:
     """Return the best placement found; `budget` limits the number of states."""
-    if not nests(question):
-        return Packing(_nowhere(question), False, None)
+    if not has_nested_domains(question):
+        return Packing(_build_empty_placement(question), False, None)
     board = Board(question)
     wanted = tuple(kind.count for kind in question.kinds)
-    ceiling = _ceiling(question)
+    ceiling = _compute_placement_ceiling(question)
     best, reached = board.start(), 0
-    for state in _greedy(board, wanted):
+    for state in _iterate_greedy_placements(board, wanted):
         placed = sum(board.total(state))
         if placed > reached:
             best, reached = state, placed
         if reached == ceiling:
             break
-    found = _exhaust(board, wanted, budget)
+    found = _search_all_placements(board, wanted, budget)
     if found is None:
-        return Packing(_table(board, best), reached == ceiling, None)
+        return Packing(_build_placement_table(board, best), reached == ceiling, None)
     most, least = found
-    return Packing(_table(board, most), True, least)
+    return Packing(_build_placement_table(board, most), True, least)
 
 
-def _nowhere(question: Question) -> tuple[tuple[int, ...], ...]:
+def _build_empty_placement(question: FitQuestion) -> tuple[tuple[int, ...], ...]:
     return tuple((0,) * len(question.pools) for _ in question.kinds)
 
 
-def _ceiling(question: Question) -> int:
+def _compute_placement_ceiling(question: FitQuestion) -> int:
     """Return an upper bound of placed pods.
 
     Each kind is placed alone, or counts as its room on all nodes if other kinds may help to place it.
@@ -56,12 +56,12 @@ def _ceiling(question: Question) -> int:
     for at, kind in enumerate(question.kinds):
         itself = frozenset({at})
         helped = kind.friends - itself or any(each.matched - itself for each in kind.spreads)
-        answer = None if helped else alone(question, at)
+        answer = None if helped else pack_single_kind(question, at)
         if answer is not None:
             total += answer.bound
             continue
         rooms = (
-            pool.count * capacity(question, place, at)
+            pool.count * count_node_capacity(question, place, at)
             for place, pool in enumerate(question.pools)
             if kind.homes[place]
         )
@@ -69,12 +69,12 @@ def _ceiling(question: Question) -> int:
     return total
 
 
-def _table(board: Board, state: State) -> tuple[tuple[int, ...], ...]:
+def _build_placement_table(board: Board, state: BoardState) -> tuple[tuple[int, ...], ...]:
     by_pool = [board.in_pool(state, at) for at in range(len(board.question.pools))]
     return tuple(tuple(content[at] for content in by_pool) for at in range(len(board.question.kinds)))
 
 
-def _steps(board: Board, state: State, wanted: Content) -> dict[int, list[Move]]:
+def _list_next_moves(board: Board, state: BoardState, wanted: NodeContent) -> dict[int, list[Move]]:
     """Return where the next pod of each kind may go.
 
     A stage starts when the earlier ones run or cannot continue.
@@ -91,7 +91,7 @@ def _steps(board: Board, state: State, wanted: Content) -> dict[int, list[Move]]
     return {}
 
 
-def _tastes() -> Sequence[Taste]:
+def _list_node_preferences() -> Sequence[Taste]:
     """Return the preferences among nodes: the fullest or emptiest, of the first or last pools."""
     return (
         lambda move: (-sum(move[2]), move[0]),
@@ -101,29 +101,31 @@ def _tastes() -> Sequence[Taste]:
     )
 
 
-def _greedy(board: Board, wanted: Content) -> Iterator[State]:
+def _iterate_greedy_placements(board: Board, wanted: NodeContent) -> Iterator[BoardState]:
     """Yield placements by every preference, in several orders of the kinds, and from every first step."""
     kinds = range(len(wanted))
     orders = list(permutations(kinds)) if len(wanted) <= 3 else [tuple(kinds), tuple(reversed(kinds))]
     for order in orders:
-        for taste in _tastes():
-            yield _run(board, wanted, board.start(), order, taste)
+        for taste in _list_node_preferences():
+            yield _place_pods_greedily(board, wanted, board.start(), order, taste)
     for order in orders:
         for pool, path, _ in list(board.moves(board.start(), order[0])):
             state = board.put(board.start(), order[0], pool, path)
-            yield _run(board, wanted, state, order, _tastes()[0])
+            yield _place_pods_greedily(board, wanted, state, order, _list_node_preferences()[0])
 
 
-def _run(board: Board, wanted: Content, state: State, order: Sequence[int], taste: Taste) -> State:
+def _place_pods_greedily(
+    board: Board, wanted: NodeContent, state: BoardState, order: Sequence[int], taste: Taste
+) -> BoardState:
     """Place pods until no pod of any kind finds a node."""
-    while steps := _steps(board, state, wanted):
+    while steps := _list_next_moves(board, state, wanted):
         kind = next(kind for kind in order if steps.get(kind))
         pool, path, _ = min(steps[kind], key=taste)
         state = board.put(state, kind, pool, path)
     return state
 
 
-def _exhaust(board: Board, wanted: Content, budget: int) -> tuple[State, int] | None:
+def _search_all_placements(board: Board, wanted: NodeContent, budget: int) -> tuple[BoardState, int] | None:
     """Return the fullest placement and the fewest pods of any dead end; None if there are too many states."""
     start = board.start()
     seen, waiting = {start}, [start]
@@ -133,7 +135,7 @@ def _exhaust(board: Board, wanted: Content, budget: int) -> tuple[State, int] | 
         placed = sum(board.total(state))
         if placed > reached:
             most, reached = state, placed
-        steps = _steps(board, state, wanted)
+        steps = _list_next_moves(board, state, wanted)
         if not steps:
             least = min(least, placed)
         for kind, moves in steps.items():

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gangplan.validate.scheduler.counting import alone, beside
-from gangplan.validate.scheduler.model import Kind, Packing, Question, Spread
+from gangplan.validate.scheduler.counting import pack_one_beside_many, pack_single_kind
+from gangplan.validate.scheduler.model import FitQuestion, Packing, PodKind, SpreadConstraint
 from gangplan.validate.scheduler.node import is_roomy
-from gangplan.validate.scheduler.search import search
+from gangplan.validate.scheduler.search import search_packing
 
 
 @lru_cache(maxsize=4096)
-def solve(question: Question) -> Packing:
+def solve_fit(question: FitQuestion) -> Packing:
     """Return the answer to a question; equal questions are answered once."""
     placed: list[tuple[int, ...]] = [()] * len(question.kinds)
     is_most, sure = True, 0
     is_known = True
-    for part in _parts(question):
-        answer = _part(_only(question, part))
+    for part in _group_dependent_kinds(question):
+        answer = _solve_question_part(_select_question_kinds(question, part))
         for at, kind in enumerate(part):
             placed[kind] = answer.placed[at]
         is_most = is_most and answer.is_most
@@ -26,42 +26,44 @@ def solve(question: Question) -> Packing:
     return Packing(tuple(placed), is_most, sure if is_known else None)
 
 
-def _part(question: Question) -> Packing:
+def _solve_question_part(question: FitQuestion) -> Packing:
     """Solve one part by the first method that covers it."""
     answer: Packing | None = None
     kinds = question.kinds
     if len(kinds) == 1:
-        answer = alone(question, 0)
+        answer = pack_single_kind(question, 0)
     elif len(kinds) == 2 and min(kind.count for kind in kinds) == 1:
         single = 1 if kinds[1].count == 1 else 0
-        answer = beside(question, 1 - single, single)
-    return answer or search(question)
+        answer = pack_one_beside_many(question, 1 - single, single)
+    return answer or search_packing(question)
 
 
-def _parts(question: Question) -> list[list[int]]:
+def _group_dependent_kinds(question: FitQuestion) -> list[list[int]]:
     """Group the kinds: two are together if they compete for nodes or one's constraints count the other."""
     tight = [at for at, pool in enumerate(question.pools) if pool.count and not is_roomy(question, at)]
     parts: list[list[int]] = []
     for kind in range(len(question.kinds)):
-        touched = [part for part in parts if any(_touch(question, kind, other, tight) for other in part)]
+        touched = [
+            part for part in parts if any(_can_kinds_interact(question, kind, other, tight) for other in part)
+        ]
         parts = [part for part in parts if part not in touched]
         parts.append(sorted([kind, *(other for part in touched for other in part)]))
     return sorted(parts)
 
 
-def _touch(question: Question, kind: int, other: int, tight: list[int]) -> bool:
+def _can_kinds_interact(question: FitQuestion, kind: int, other: int, tight: list[int]) -> bool:
     one, two = question.kinds[kind], question.kinds[other]
     shared = any(one.homes[at] and two.homes[at] for at in tight)
-    return shared or other in _spoken(one) or kind in _spoken(two)
+    return shared or other in _list_counted_kinds(one) or kind in _list_counted_kinds(two)
 
 
-def _spoken(one: Kind) -> frozenset[int]:
+def _list_counted_kinds(one: PodKind) -> frozenset[int]:
     """Return the kinds that the constraints of a kind count."""
     apart = [kinds for _, kinds in one.apart]
     return one.friends.union(*apart, *(each.matched for each in one.spreads))
 
 
-def _only(question: Question, part: list[int]) -> Question:
+def _select_question_kinds(question: FitQuestion, part: list[int]) -> FitQuestion:
     """Return the question for some kinds, renumbered."""
     number = {kind: at for at, kind in enumerate(part)}
     stages = sorted({question.kinds[kind].stage for kind in part})
@@ -73,7 +75,7 @@ def _only(question: Question, part: list[int]) -> Question:
     for kind in part:
         one = question.kinds[kind]
         kinds.append(
-            Kind(
+            PodKind(
                 one.count,
                 stages.index(one.stage),
                 one.needs,
@@ -82,12 +84,12 @@ def _only(question: Question, part: list[int]) -> Question:
                 one.near,
                 kept(one.friends),
                 tuple((key, kept(strangers)) for key, strangers in one.apart),
-                tuple(_spread(each, kept(each.matched)) for each in one.spreads),
+                tuple(_replace_spread_kinds(each, kept(each.matched)) for each in one.spreads),
                 one.is_pinned,
             )
         )
-    return Question(question.pools, tuple(kinds))
+    return FitQuestion(question.pools, tuple(kinds))
 
 
-def _spread(each: Spread, matched: frozenset[int]) -> Spread:
-    return Spread(each.key, each.skew, each.domains, matched, each.counts_itself, each.counted)
+def _replace_spread_kinds(each: SpreadConstraint, matched: frozenset[int]) -> SpreadConstraint:
+    return SpreadConstraint(each.key, each.skew, each.domains, matched, each.counts_itself, each.counted)

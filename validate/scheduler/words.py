@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gangplan.validate.scheduler.model import HOST, Packing, Question
-from gangplan.validate.scheduler.node import Content, capacity, short_of, short_of_numa
-from gangplan.validate.scheduler.reduce import Reducer, why_not
+from gangplan.validate.scheduler.model import HOST_KEY, FitQuestion, Packing
+from gangplan.validate.scheduler.node import (
+    NodeContent,
+    count_node_capacity,
+    find_short_numa_resources,
+    find_short_resources,
+)
+from gangplan.validate.scheduler.reduce import Reducer, explain_unfit_group
 from gangplan.validate.world import World
 
 SPREAD = "node(s) didn't match pod topology spread constraints"
@@ -22,35 +27,39 @@ PORTS = "node(s) didn't have free ports for the requested pod ports"
 MANY = "Too many pods"
 
 
-def reason(world: World, reducer: Reducer, question: Question, answer: Packing, kind: int) -> str:
+def describe_unfit_pods(
+    world: World, reducer: Reducer, question: FitQuestion, answer: Packing, kind: int
+) -> str:
     """Return the message for the pods of a kind that find no node."""
     counts: Counter[str] = Counter()
     for at, group in enumerate(world.nodes):
-        told = why_not(reducer.pods[kind], group)
+        told = explain_unfit_group(reducer.pods[kind], group)
         if told:
             counts[told] += group.count
             continue
-        for nodes, each in _full(reducer, question, answer, kind, at):
+        for nodes, each in _explain_full_nodes(reducer, question, answer, kind, at):
             counts[each] += nodes
     total = sum(group.count for group in world.nodes)
     said = ", ".join(sorted(f"{count} {each}" for each, count in counts.items() if count))
     return f"0/{total} nodes are available: {said or 'there are no nodes'}."
 
 
-def _full(
-    reducer: Reducer, question: Question, answer: Packing, kind: int, pool: int
+def _explain_full_nodes(
+    reducer: Reducer, question: FitQuestion, answer: Packing, kind: int, pool: int
 ) -> list[tuple[int, str]]:
     """Return why the nodes of an accepting pool take no more of these pods, as (nodes, reason)."""
     one, node = question.kinds[kind], question.pools[pool]
-    if any(each.key != HOST and node.places[each.key] is None for each in one.spreads):
+    if any(each.key != HOST_KEY and node.places[each.key] is None for each in one.spreads):
         return [(node.count, SPREAD_LABEL)]
-    content = _filled(question, answer, kind, pool)
+    content = _build_full_node_content(question, answer, kind, pool)
     found = [MANY] if sum(content) >= node.pods else []
-    found += [f"Insufficient {reducer.resources[i]}" for i in short_of(question, pool, content, kind)]
+    found += [
+        f"Insufficient {reducer.resources[i]}" for i in find_short_resources(question, pool, content, kind)
+    ]
     if not found and node.cells:
         found = [
             f"Insufficient {reducer.resources[i]} on one NUMA node"
-            for i in short_of_numa(question, pool, content, kind)
+            for i in find_short_numa_resources(question, pool, content, kind)
         ]
     if any(content[other] for other in one.clashes):
         found = [PORTS]
@@ -63,11 +72,11 @@ def _full(
     return [*((node.count - rest, each) for each in found), (rest, constraint)]
 
 
-def _filled(question: Question, answer: Packing, kind: int, pool: int) -> Content:
+def _build_full_node_content(question: FitQuestion, answer: Packing, kind: int, pool: int) -> NodeContent:
     """Return the content of a node of the pool: its share of other kinds, and otherwise full of this kind."""
     content = [
         -(-row[pool] // max(1, question.pools[pool].count)) if at != kind else 0
         for at, row in enumerate(answer.placed)
     ]
-    content[kind] = capacity(question, pool, kind, tuple(content))
+    content[kind] = count_node_capacity(question, pool, kind, tuple(content))
     return tuple(content)

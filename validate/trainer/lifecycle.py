@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from gangplan.findings import FieldPath
 from gangplan.model import syncing
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
-from gangplan.model.quantity import QuantityError, parse
-from gangplan.model.support import trainer_line
+from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.model.quantity import QuantityError, parse_quantity
+from gangplan.model.support import look_up_trainer_line
+from gangplan.objects import Body
 from gangplan.rules.lifecycle import (
     ENV_OVERWRITTEN,
     GANG_DEADLOCK,
@@ -22,13 +24,18 @@ from gangplan.rules.lifecycle import (
     SYNC_DESTROYS,
     TTL_RERUNS,
 )
-from gangplan.validate.apiserver.forms import Body, Found, Path
+from gangplan.validate.apiserver.forms import FoundProblems
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.jobset import ENTRIES, JOBSET, entries_of, step_of
+from gangplan.validate.jobset import (
+    JOBSET_PATH,
+    REPLICATED_JOBS_PATH,
+    find_trainjob_step,
+    list_replicated_jobs,
+)
 from gangplan.validate.problems import Problem
-from gangplan.validate.trainer.runtimes import pod_of
-from gangplan.validate.trainer.trainjobs import RESERVED
-from gangplan.validate.world import templates_of
+from gangplan.validate.trainer.runtimes import find_pod_spec
+from gangplan.validate.trainer.trainjobs import RESERVED_VARIABLES
+from gangplan.validate.world import find_pod_templates
 
 KUEUE_MANAGER = "kueue.x-k8s.io/manager"
 # Fields of a cluster's objects whose values are quantities.
@@ -41,12 +48,12 @@ AMOUNTS = frozenset(
 WALKED = ("ClusterQueue", "Cohort", "LimitRange", "PersistentVolumeClaim", "ResourceQuota")
 
 
-def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
+def check_lifecycle_traps(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
     """Return the traps in one object that fits its schema.
 
     `others` are the objects of the same run or team.
     """
-    found = [*_sync(body)]
+    found = [*_check_argo_sync_options(body)]
     if find := TRAPS.get(body["kind"]):
         found += find(body, others, versions)
     return found
@@ -55,112 +62,120 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
 # --- syncing from Git ----------------------------------------------------------------------------------
 
 
-def _sync(body: Body) -> Found:
+def _check_argo_sync_options(body: Body) -> FoundProblems:
     """Report sync options and hooks that delete what runs, or create it again at every sync (Argo CD 3.5)."""
     annotations = body["metadata"].get("annotations") or {}
-    at: Path = ("metadata", "annotations")
-    for option in syncing.options_of(annotations):
-        if option in syncing.REPLACED:
+    at: FieldPath = ("metadata", "annotations")
+    for option in syncing.read_sync_options(annotations):
+        if option in syncing.REPLACE_OPTIONS:
             yield Problem(
-                (*at, syncing.OPTIONS),
+                (*at, syncing.SYNC_OPTIONS),
                 f"{option} deletes {body['kind']} {body['metadata']['name']} and recreates it when"
                 " anything differs: whatever depends on it stops",
                 "Remove the option; a changed run gets a new name by itself.",
                 SYNC_DESTROYS,
             )
-    hook = str(annotations.get(syncing.HOOK, syncing.SKIPPED))
-    if hook != syncing.SKIPPED:
+    hook = str(annotations.get(syncing.ARGO_HOOK, syncing.SKIP_HOOK))
+    if hook != syncing.SKIP_HOOK:
         yield Problem(
-            (*at, syncing.HOOK),
+            (*at, syncing.ARGO_HOOK),
             f"a {hook} hook is created again at every sync, keeping the sync open while it waits in a queue",
             "Remove the annotation.",
             SYNC_DESTROYS,
         )
 
 
-def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Found:
+def _check_trainjob_lifecycle(body: Body, others: Sequence[Body], versions: SchemaVersions) -> FoundProblems:
     spec = body["spec"]
     if "suspend" in spec:
         message = "Kueue sets spec.suspend; every sync restores a value from Git and stops the run"
-        yield _owned(("spec", "suspend"), message)
+        yield _report_git_owned_field(("spec", "suspend"), message)
     if body["metadata"].get("generateName"):
         message = "an object with generateName cannot be applied: every sync would create another run"
-        yield _owned(("metadata", "generateName"), message)
+        yield _report_git_owned_field(("metadata", "generateName"), message)
     for index, patch in enumerate(spec.get("runtimePatches") or ()):
         if patch["manager"] == KUEUE_MANAGER:
             message = f"the runtime patch of {KUEUE_MANAGER} is Kueue's; a sync would take its placement away"
-            yield _owned(("spec", "runtimePatches", index), message)
+            yield _report_git_owned_field(("spec", "runtimePatches", index), message)
     trainer = spec.get("trainer") or {}
-    yield from _resources(("spec", "trainer", "resourcesPerNode"), trainer.get("resourcesPerNode"))
-    runtime = _one(RUNTIME, others)
+    yield from _check_resource_amounts(
+        ("spec", "trainer", "resourcesPerNode"), trainer.get("resourcesPerNode")
+    )
+    runtime = _find_body_of_kind(RUNTIME_KIND, others)
     initialized = sorted(spec.get("initializer") or {})
     if runtime and runtime["spec"].get("podGroupPolicy") and initialized:
-        yield _deadlock(("spec", "initializer"), f"the {initialized[0]} initializer runs before the others")
+        yield _report_gang_deadlock(
+            ("spec", "initializer"), f"the {initialized[0]} initializer runs before the others"
+        )
     if runtime:
         env = trainer.get("env") or ()
-        yield from _overwritten(("spec", "trainer", "env"), env, runtime, versions, False)
+        yield from _check_overwritten_variables(("spec", "trainer", "env"), env, runtime, versions, False)
 
 
-def _mpi_job(body: Body, _: Sequence[Body], __: SchemaVersions) -> Found:
+def _check_mpijob_lifecycle(body: Body, _: Sequence[Body], __: SchemaVersions) -> FoundProblems:
     """Check an MPIJob, as far as these traps exist for the MPI operator's kinds."""
     if "suspend" in (body["spec"].get("runPolicy") or {}):
         message = "Kueue sets runPolicy.suspend; every sync restores a value from Git and stops the run"
-        yield _owned(("spec", "runPolicy", "suspend"), message)
+        yield _report_git_owned_field(("spec", "runPolicy", "suspend"), message)
     if body["metadata"].get("generateName"):
         message = "an object with generateName cannot be applied: every sync would create another run"
-        yield _owned(("metadata", "generateName"), message)
-    for at, template in templates_of(body):
-        yield from _amounts_of((*at, "spec"), template.get("spec") or {})
+        yield _report_git_owned_field(("metadata", "generateName"), message)
+    for at, template in find_pod_templates(body):
+        yield from _check_pod_amounts((*at, "spec"), template.get("spec") or {})
 
 
-def _owned(at: Path, message: str) -> Problem:
+def _report_git_owned_field(at: FieldPath, message: str) -> Problem:
     return Problem(at, message, "Remove it from the patch.", GIT_OWNED_FIELD)
 
 
 # --- the runtime ---------------------------------------------------------------------------------------
 
 
-def _runtime(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Found:
-    entries, spec = entries_of(body), (body["spec"].get("template") or {}).get("spec") or {}
-    yield from _ttl((*JOBSET, "ttlSecondsAfterFinished"), spec, versions)
+def _check_runtime_lifecycle(body: Body, others: Sequence[Body], versions: SchemaVersions) -> FoundProblems:
+    entries, spec = list_replicated_jobs(body), (body["spec"].get("template") or {}).get("spec") or {}
+    yield from _check_ttl_reruns((*JOBSET_PATH, "ttlSecondsAfterFinished"), spec, versions)
     for index, entry in enumerate(entries):
-        at: Path = (*ENTRIES, index)
+        at: FieldPath = (*REPLICATED_JOBS_PATH, index)
         if body["spec"].get("podGroupPolicy"):
             if entry.get("dependsOn"):
                 waits = f"'{entry['name']}' is created only after '{entry['dependsOn'][0]['name']}'"
-                yield _deadlock((*at, "dependsOn"), waits)
-            elif step_of(entry).endswith("-initializer") and not _one(TRAINJOB.kind, others):
-                yield _deadlock((*at, "name"), f"'{entry['name']}' runs before the others")
-        yield from _ttl(
+                yield _report_gang_deadlock((*at, "dependsOn"), waits)
+            elif find_trainjob_step(entry).endswith("-initializer") and not _find_body_of_kind(
+                TRAINJOB.kind, others
+            ):
+                yield _report_gang_deadlock((*at, "name"), f"'{entry['name']}' runs before the others")
+        yield from _check_ttl_reruns(
             (*at, "template", "spec", "ttlSecondsAfterFinished"), entry["template"]["spec"], versions
         )
-        pod: Path = (*at, "template", "spec", "template", "spec")
-        yield from _pod(pod, entry, body, versions)
+        pod: FieldPath = (*at, "template", "spec", "template", "spec")
+        yield from _check_runtime_pod(pod, entry, body, versions)
 
 
-def _pod(at: Path, entry: Body, runtime: Body, versions: SchemaVersions) -> Found:
+def _check_runtime_pod(at: FieldPath, entry: Body, runtime: Body, versions: SchemaVersions) -> FoundProblems:
     """Check the amounts of a pod, and the variables of the container that Trainer writes into."""
-    spec = pod_of(entry)
-    yield from _amounts_of(at, spec)
+    spec = find_pod_spec(entry)
+    yield from _check_pod_amounts(at, spec)
     for name in ("containers", "initContainers"):
         for index, one in enumerate(spec.get(name) or ()):
-            if one["name"] == "node" and step_of(entry) == "trainer":
+            if one["name"] == "node" and find_trainjob_step(entry) == "trainer":
                 env = one.get("env") or ()
-                yield from _overwritten((*at, name, index, "env"), env, runtime, versions, True)
+                yield from _check_overwritten_variables(
+                    (*at, name, index, "env"), env, runtime, versions, True
+                )
 
 
-def _amounts_of(at: Path, spec: Body) -> Found:
+def _check_pod_amounts(at: FieldPath, spec: Body) -> FoundProblems:
     """Check the amounts of a pod."""
     for index, volume in enumerate(spec.get("volumes") or ()):
         limit = (volume.get("emptyDir") or {}).get("sizeLimit")
-        yield from _amounts((*at, "volumes", index, "emptyDir", "sizeLimit"), limit, True)
+        yield from _check_quantity_drift((*at, "volumes", index, "emptyDir", "sizeLimit"), limit, True)
     for name in ("containers", "initContainers"):
         for index, one in enumerate(spec.get(name) or ()):
-            yield from _resources((*at, name, index, "resources"), one.get("resources"))
+            yield from _check_resource_amounts((*at, name, index, "resources"), one.get("resources"))
 
 
-def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
-    which = trainer_line(versions.trainer).reruns_after_ttl
+def _check_ttl_reruns(at: FieldPath, spec: Body, versions: SchemaVersions) -> FoundProblems:
+    which = look_up_trainer_line(versions.trainer).reruns_after_ttl
     if "ttlSecondsAfterFinished" in spec and which:
         yield Problem(
             at,
@@ -171,7 +186,7 @@ def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
         )
 
 
-def _deadlock(at: Path, why: str) -> Problem:
+def _report_gang_deadlock(at: FieldPath, why: str) -> Problem:
     return Problem(
         at,
         f"{why}, but the pod group starts no pod until all of them exist: the run waits forever",
@@ -180,17 +195,24 @@ def _deadlock(at: Path, why: str) -> Problem:
     )
 
 
-def _overwritten(
-    at: Path, env: Sequence[Body], runtime: Body, versions: SchemaVersions, is_runtime: bool
-) -> Found:
+def _check_overwritten_variables(
+    at: FieldPath, env: Sequence[Body], runtime: Body, versions: SchemaVersions, is_runtime: bool
+) -> FoundProblems:
     """Report variables that Trainer overwrites in the pods.
 
     It overwrites a runtime's own in every version (mpi.go, torch.go).
     """
     policy = runtime["spec"].get("mlPolicy") or {}
     for index, variable in enumerate(env):
-        owner = next((key for key in RESERVED if key in policy and variable["name"] in RESERVED[key]), "")
-        is_refused = owner != "mpi" or trainer_line(versions.trainer).refuses_mpi_variables
+        owner = next(
+            (
+                key
+                for key in RESERVED_VARIABLES
+                if key in policy and variable["name"] in RESERVED_VARIABLES[key]
+            ),
+            "",
+        )
+        is_refused = owner != "mpi" or look_up_trainer_line(versions.trainer).refuses_mpi_variables
         if owner and (is_runtime or not is_refused):
             yield Problem(
                 (*at, index),
@@ -203,19 +225,19 @@ def _overwritten(
 # --- amounts -------------------------------------------------------------------------------------------
 
 
-def _resources(at: Path, resources: Body | None) -> Found:
+def _check_resource_amounts(at: FieldPath, resources: Body | None) -> FoundProblems:
     for part in ("requests", "limits"):
-        yield from _amounts((*at, part), (resources or {}).get(part), True)
+        yield from _check_quantity_drift((*at, part), (resources or {}).get(part), True)
 
 
-def _amounts(at: Path, value: Any, is_amount: bool) -> Iterator[Problem]:
+def _check_quantity_drift(at: FieldPath, value: Any, is_amount: bool) -> Iterator[Problem]:
     """Report quantities that the API server would write back in another form."""
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _amounts((*at, key), item, is_amount or key in AMOUNTS)
+            yield from _check_quantity_drift((*at, key), item, is_amount or key in AMOUNTS)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _amounts((*at, index), item, False)
+            yield from _check_quantity_drift((*at, index), item, False)
     elif is_amount and value is not None and (right := canonical(str(value))) != value:
         yield Problem(
             at,
@@ -229,19 +251,19 @@ def _amounts(at: Path, value: Any, is_amount: bool) -> Iterator[Problem]:
 def canonical(text: str) -> str:
     """Return a quantity as Kubernetes writes it back (resource.Quantity of apimachinery v0.34)."""
     try:
-        return parse(text).canonical()
+        return parse_quantity(text).canonical()
     except QuantityError:
         return text
 
 
-def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
+def _find_body_of_kind(kind: str, bodies: Sequence[Body]) -> Body | None:
     return next((body for body in bodies if body["kind"] == kind), None)
 
 
-Trap = Callable[[Body, Sequence[Body], SchemaVersions], Found]
+Trap = Callable[[Body, Sequence[Body], SchemaVersions], FoundProblems]
 TRAPS: Mapping[str, Trap] = {
-    TRAINJOB.kind: _train_job,
-    RUNTIME: _runtime,
-    MPIJOB.kind: _mpi_job,
-    **dict.fromkeys(WALKED, lambda body, _, __: _amounts(("spec",), body.get("spec"), False)),
+    TRAINJOB.kind: _check_trainjob_lifecycle,
+    RUNTIME_KIND: _check_runtime_lifecycle,
+    MPIJOB.kind: _check_mpijob_lifecycle,
+    **dict.fromkeys(WALKED, lambda body, _, __: _check_quantity_drift(("spec",), body.get("spec"), False)),
 }

@@ -6,29 +6,34 @@ pkg/apis/batch/validation of Kubernetes.
 
 from __future__ import annotations
 
+from gangplan.findings import FieldPath
 from gangplan.model.backend import TRAINJOB
+from gangplan.objects import Body
 from gangplan.validate.apiserver import jobs, pods
 from gangplan.validate.apiserver.forms import (
-    Body,
-    Found,
-    Path,
+    FoundProblems,
+    check_duplicates,
     is_domain_path,
     is_label_1035,
-    problem,
-    twice,
+    report_invalid,
 )
-from gangplan.validate.jobset import ENTRIES, JOBSET, entries_of, step_of
+from gangplan.validate.jobset import (
+    JOBSET_PATH,
+    REPLICATED_JOBS_PATH,
+    find_trainjob_step,
+    list_replicated_jobs,
+)
 
 # Volumes that Trainer adds to the pods of a run with MPI.
 VOLUMES = {"launcher": ("mpi-ssh-auth", "mpi-hostfile"), "node": ("mpi-ssh-auth",)}
-STEPS = {
+STEP_JOBS = {
     "trainer": "node",
     "dataset-initializer": "dataset-initializer",
     "model-initializer": "model-initializer",
 }
 
 
-def pod_of(entry: Body) -> Body:
+def find_pod_spec(entry: Body) -> Body:
     """Return the spec of the pods of a replicated job; of one without pods, a spec without containers."""
     job = entry["template"].get("spec") or {"template": {}}
     spec: Body = job["template"].get("spec") or {"containers": []}
@@ -38,119 +43,135 @@ def pod_of(entry: Body) -> Body:
 # --- runtime -------------------------------------------------------------------------------------------
 
 
-def runtime(body: Body, run: Body | None) -> Found:
+def check_training_runtime(body: Body, run: Body | None) -> FoundProblems:
     """Check a TrainingRuntime; `run` is the TrainJob of the same run."""
     spec: Body = (body["spec"].get("template") or {}).get("spec") or {}
-    entries = entries_of(body)
+    entries = list_replicated_jobs(body)
     names = [entry["name"] for entry in entries]
-    yield from _policies(spec, entries, names)
+    yield from _check_jobset_policies(spec, entries, names)
     policy = body["spec"].get("mlPolicy") or {}
     if "mpi" in policy:
-        yield from _mpi(policy["mpi"], names, run)
+        yield from _check_mpi_policy(policy["mpi"], names, run)
     for index, entry in enumerate(entries):
-        at = (*ENTRIES, index)
-        yield from _entry(at, entry, names[:index], _skips_webhook(body))
+        at = (*REPLICATED_JOBS_PATH, index)
+        yield from _check_replicated_job(at, entry, names[:index], _is_webhook_disabled(body))
         if "spec" not in entry["template"]:
-            yield problem((*at, "template", "spec"), "the Job of this entry has no pods to make")
+            yield report_invalid((*at, "template", "spec"), "the Job of this entry has no pods to make")
             continue
-        yield from jobs.job((*at, "template", "spec"), entry["template"]["spec"])
+        yield from jobs.check_job_spec((*at, "template", "spec"), entry["template"]["spec"])
         if "spec" in entry["template"]["spec"]["template"]:
             added = VOLUMES.get(entry["name"], ()) if "mpi" in policy else ()
-            yield from pods.pod((*at, "template", "spec", "template", "spec"), pod_of(entry), added)
+            yield from pods.check_pod_spec(
+                (*at, "template", "spec", "template", "spec"), find_pod_spec(entry), added
+            )
 
 
-def _skips_webhook(body: Body) -> bool:
+def _is_webhook_disabled(body: Body) -> bool:
     labels = body["metadata"].get("labels") or {}
     return labels.get(f"{TRAINJOB.group}/webhook-validation") == "disabled"
 
 
-def _mpi(mpi: Body, names: list[str], run: Body | None) -> Found:
+def _check_mpi_policy(mpi: Body, names: list[str], run: Body | None) -> FoundProblems:
     if mpi.get("sshAuthMountPath", "/x") == "":
-        yield problem(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "a path is expected")
+        yield report_invalid(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "a path is expected")
     if run is not None and mpi.get("runLauncherAsNode"):
         nodes = (run["spec"].get("trainer") or {}).get("numNodes", 1)
         for name in ("launcher", "node"):
             if nodes > 1 and name not in names:
-                yield problem(
-                    ENTRIES,
+                yield report_invalid(
+                    REPLICATED_JOBS_PATH,
                     f"a launcher that is a node needs the replicated job '{name}'",
                 )
 
 
-def _policies(spec: Body, entries: list[Body], names: list[str]) -> Found:
+def _check_jobset_policies(spec: Body, entries: list[Body], names: list[str]) -> FoundProblems:
     """Check the policies of a JobSet that name its replicated jobs, and its other settings."""
-    targets = [((*JOBSET, "successPolicy"), spec.get("successPolicy") or {})]
+    targets = [((*JOBSET_PATH, "successPolicy"), spec.get("successPolicy") or {})]
     failure = spec.get("failurePolicy") or {}
     rules = failure.get("rules") or []
-    targets += [((*JOBSET, "failurePolicy", "rules", index), rule) for index, rule in enumerate(rules)]
+    targets += [((*JOBSET_PATH, "failurePolicy", "rules", index), rule) for index, rule in enumerate(rules)]
     for at, policy in targets:
         for index, name in enumerate(policy.get("targetReplicatedJobs") or ()):
             if name not in names:
-                yield problem((*at, "targetReplicatedJobs", index), f"there is no replicated job '{name}'")
-    yield from twice((*JOBSET, "failurePolicy", "rules"), rules, lambda rule: rule.get("name"), "the rule")
+                yield report_invalid(
+                    (*at, "targetReplicatedJobs", index), f"there is no replicated job '{name}'"
+                )
+    yield from check_duplicates(
+        (*JOBSET_PATH, "failurePolicy", "rules"), rules, lambda rule: rule.get("name"), "the rule"
+    )
     if failure.get("restartStrategy") == "InPlaceRestart":
-        yield problem(
-            (*JOBSET, "failurePolicy", "restartStrategy"),
+        yield report_invalid(
+            (*JOBSET_PATH, "failurePolicy", "restartStrategy"),
             "InPlaceRestart is an alpha feature of JobSet, off by default",
         )
     for index, rule in enumerate(rules):
         if rule.get("action") in ("RestartJob", "RestartJobAndIgnoreMaxRestarts"):
             message = f"{rule['action']} is an alpha feature of JobSet, off by default"
-            yield problem((*JOBSET, "failurePolicy", "rules", index, "action"), message)
+            yield report_invalid((*JOBSET_PATH, "failurePolicy", "rules", index, "action"), message)
     subdomain = (spec.get("network") or {}).get("subdomain")
     if subdomain and not is_label_1035(subdomain):
-        yield problem((*JOBSET, "network", "subdomain"), f"'{subdomain}' cannot be the name of a Service")
+        yield report_invalid(
+            (*JOBSET_PATH, "network", "subdomain"), f"'{subdomain}' cannot be the name of a Service"
+        )
     manager = spec.get("managedBy")
     if manager is not None and not is_domain_path(manager):
-        yield problem((*JOBSET, "managedBy"), f"'{manager}' has no prefix", "Write example.com/name.")
+        yield report_invalid(
+            (*JOBSET_PATH, "managedBy"), f"'{manager}' has no prefix", "Write example.com/name."
+        )
     if "coordinator" in spec:
-        yield from _coordinator(spec["coordinator"], entries)
+        yield from _check_jobset_coordinator(spec["coordinator"], entries)
     for index, policy in enumerate(spec.get("volumeClaimPolicies") or ()):
-        yield from _claims((*JOBSET, "volumeClaimPolicies", index, "templates"), policy, entries)
+        yield from _check_volume_claim_templates(
+            (*JOBSET_PATH, "volumeClaimPolicies", index, "templates"), policy, entries
+        )
 
 
-def _coordinator(body: Body, entries: list[Body]) -> Found:
+def _check_jobset_coordinator(body: Body, entries: list[Body]) -> FoundProblems:
     entry = next((one for one in entries if one["name"] == body.get("replicatedJob")), None)
     if entry is None:
-        yield problem((*JOBSET, "coordinator"), f"there is no replicated job '{body.get('replicatedJob')}'")
+        yield report_invalid(
+            (*JOBSET_PATH, "coordinator"), f"there is no replicated job '{body.get('replicatedJob')}'"
+        )
     elif body.get("jobIndex", 0) >= entry.get("replicas", 1) or body.get("jobIndex", 0) < 0:
-        yield problem((*JOBSET, "coordinator", "jobIndex"), "there is no such job")
+        yield report_invalid((*JOBSET_PATH, "coordinator", "jobIndex"), "there is no such job")
 
 
-def _claims(path: Path, policy: Body, entries: list[Body]) -> Found:
+def _check_volume_claim_templates(path: FieldPath, policy: Body, entries: list[Body]) -> FoundProblems:
     mounted = {
         mount["name"]
         for entry in entries
-        for one in pod_of(entry)["containers"]
+        for one in find_pod_spec(entry)["containers"]
         for mount in one.get("volumeMounts") or ()
     }
-    volumes = {volume["name"] for entry in entries for volume in pod_of(entry).get("volumes") or ()}
+    volumes = {volume["name"] for entry in entries for volume in find_pod_spec(entry).get("volumes") or ()}
     for index, template in enumerate(policy.get("templates") or ()):
         if template["metadata"].get("name") in volumes:
-            yield problem((*path, index), f"'{template['metadata']['name']}' is a volume of a pod already")
+            yield report_invalid(
+                (*path, index), f"'{template['metadata']['name']}' is a volume of a pod already"
+            )
         if template["metadata"].get("name") not in mounted:
-            yield problem(
+            yield report_invalid(
                 (*path, index), f"no container mounts the claim '{template['metadata'].get('name')}'"
             )
 
 
-def _entry(path: Path, entry: Body, earlier: list[str], is_free: bool) -> Found:
+def _check_replicated_job(path: FieldPath, entry: Body, earlier: list[str], is_free: bool) -> FoundProblems:
     if "dependsOn" in entry and not earlier:
-        yield problem((*path, "dependsOn"), "the first replicated job cannot depend on another")
+        yield report_invalid((*path, "dependsOn"), "the first replicated job cannot depend on another")
     for index, one in enumerate(entry.get("dependsOn") or ()):
         if one["name"] not in earlier:
             message = f"'{one['name']}' is no replicated job before '{entry['name']}'"
-            yield problem((*path, "dependsOn", index), message, "Put it before this one.")
+            yield report_invalid((*path, "dependsOn", index), message, "Put it before this one.")
     group = entry.get("groupName", "default")
     if not is_label_1035(group):
-        yield problem((*path, "groupName"), f"'{group}' cannot be the name of a group")
-    step = step_of(entry)
-    if step in STEPS and not is_free:
+        yield report_invalid((*path, "groupName"), f"'{group}' cannot be the name of a group")
+    step = find_trainjob_step(entry)
+    if step in STEP_JOBS and not is_free:
         if entry.get("replicas", 1) != 1:
-            yield problem((*path, "replicas"), f"the replicated job of step {step} has 1 replica")
-        every = [*pod_of(entry)["containers"]]
-        if STEPS[step] not in [one["name"] for one in every]:
-            yield problem(
+            yield report_invalid((*path, "replicas"), f"the replicated job of step {step} has 1 replica")
+        every = [*find_pod_spec(entry)["containers"]]
+        if STEP_JOBS[step] not in [one["name"] for one in every]:
+            yield report_invalid(
                 (*path, "template", "spec", "template", "spec", "containers"),
-                f"the replicated job of step {step} needs a container '{STEPS[step]}'",
+                f"the replicated job of step {step} needs a container '{STEP_JOBS[step]}'",
             )

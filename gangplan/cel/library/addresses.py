@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
 
-from gangplan.cel.numbers import go_quote
+from gangplan.cel.numbers import quote_as_go
 
 _HEX = frozenset("0123456789abcdefABCDEF")
 
@@ -13,23 +13,23 @@ class AddressError(ValueError):
     """The text is not an address; the message is Go's."""
 
     def __init__(self, text: str, message: str, rest: str = "") -> None:
-        where = f" (at {go_quote(rest)})" if rest else ""
-        super().__init__(f"ParseAddr({go_quote(text)}): {message}{where}")
+        where = f" (at {quote_as_go(rest)})" if rest else ""
+        super().__init__(f"ParseAddr({quote_as_go(text)}): {message}{where}")
 
 
 def read_address(text: str) -> tuple[IPv4Address | IPv6Address, str]:
     """Parse an address and its zone. Raises `AddressError`."""
     for letter in text:
         if letter == ".":
-            return IPv4Address(bytes(_four(text, text))), ""
+            return IPv4Address(bytes(_parse_ipv4_octets(text, text))), ""
         if letter == ":":
-            return _six(text)
+            return _parse_ipv6_address(text)
         if letter == "%":
             raise AddressError(text, "missing IPv6 address")
     raise AddressError(text, "unable to parse IP")
 
 
-def _four(whole: str, text: str) -> list[int]:
+def _parse_ipv4_octets(whole: str, text: str) -> list[int]:
     """Return the four numbers of `text`, which may be the end of an IPv6 address `whole`."""
     fields: list[int] = []
     value = digits = 0
@@ -54,7 +54,7 @@ def _four(whole: str, text: str) -> list[int]:
     return [*fields, value]
 
 
-def _six(text: str) -> tuple[IPv6Address, str]:
+def _parse_ipv6_address(text: str) -> tuple[IPv6Address, str]:
     rest, percent, zone = text.partition("%")
     if percent and not zone:
         raise AddressError(text, "zone must be a non-empty string")
@@ -65,9 +65,9 @@ def _six(text: str) -> tuple[IPv6Address, str]:
         if not rest:
             return IPv6Address(0), zone
     while len(data) < 16:
-        size = _group(text, rest)
+        size = _count_group_hex_digits(text, rest)
         if rest[size : size + 1] == ".":
-            data += _embedded(text, rest, len(data), gap)
+            data += _parse_embedded_ipv4(text, rest, len(data), gap)
             rest = ""
             break
         value = int(rest[:size], 16)
@@ -75,7 +75,7 @@ def _six(text: str) -> tuple[IPv6Address, str]:
         rest = rest[size:]
         if not rest:
             break
-        rest = _after_colon(text, rest)
+        rest = _skip_ipv6_colon(text, rest)
         if rest[0] == ":":
             if gap >= 0:
                 raise AddressError(text, "multiple :: in address", rest)
@@ -84,10 +84,10 @@ def _six(text: str) -> tuple[IPv6Address, str]:
                 break
     if rest:
         raise AddressError(text, "trailing garbage after address", rest)
-    return IPv6Address(bytes(_filled(text, data, gap))), zone
+    return IPv6Address(bytes(_expand_ipv6_gap(text, data, gap))), zone
 
 
-def _group(whole: str, rest: str) -> int:
+def _count_group_hex_digits(whole: str, rest: str) -> int:
     """Return how many hexadecimal digits `rest` begins with."""
     size = 0
     while size < len(rest) and rest[size] in _HEX:
@@ -99,7 +99,7 @@ def _group(whole: str, rest: str) -> int:
     return size
 
 
-def _after_colon(whole: str, rest: str) -> str:
+def _skip_ipv6_colon(whole: str, rest: str) -> str:
     if rest[0] != ":":
         raise AddressError(whole, "unexpected character, want colon", rest)
     if len(rest) == 1:
@@ -107,17 +107,17 @@ def _after_colon(whole: str, rest: str) -> str:
     return rest[1:]
 
 
-def _embedded(whole: str, rest: str, used: int, gap: int) -> list[int]:
+def _parse_embedded_ipv4(whole: str, rest: str, used: int, gap: int) -> list[int]:
     if gap < 0 and used != 12:
         message = "embedded IPv4 address must replace the final 2 fields of the address"
         raise AddressError(whole, message, rest)
     if used + 4 > 16:
         message = "too many hex fields to fit an embedded IPv4 at the end of the address"
         raise AddressError(whole, message, rest)
-    return _four(whole, rest)
+    return _parse_ipv4_octets(whole, rest)
 
 
-def _filled(whole: str, data: list[int], gap: int) -> list[int]:
+def _expand_ipv6_gap(whole: str, data: list[int], gap: int) -> list[int]:
     if len(data) < 16:
         if gap < 0:
             raise AddressError(whole, "address string too short")

@@ -34,7 +34,7 @@ class QuantityValue(Opaque):
     """`unscaled` × 10^`exponent`; `decimal` once Go stores it as an arbitrary-precision decimal."""
 
     __slots__ = ("decimal", "exponent", "unscaled")
-    cel_type: ClassVar[Type] = types.QUANTITY
+    cel_type: ClassVar[Type] = types.QUANTITY_TYPE
 
     def __init__(self, unscaled: int, exponent: int = 0, decimal: bool = False) -> None:
         self.unscaled = unscaled
@@ -74,7 +74,7 @@ class QuantityValue(Opaque):
         """Return the amount as Go's `AsInt64` does; None where Go cannot."""
         if self.decimal or self.exponent < 0:
             return None
-        return _times_power(self.unscaled, self.exponent)
+        return _scale_within_int64(self.unscaled, self.exponent)
 
     def as_float(self) -> float:
         """Return Go's `AsApproximateFloat64`."""
@@ -82,7 +82,7 @@ class QuantityValue(Opaque):
             base = float(self.unscaled)
         except OverflowError:
             base = float("inf") if self.unscaled > 0 else float("-inf")
-        return base * _power_of_ten(self.exponent) if self.exponent else base
+        return base * _compute_float_power_of_ten(self.exponent) if self.exponent else base
 
     def plus(self, other: QuantityValue) -> QuantityValue:
         """Return the sum, as a decimal if it exceeds int64."""
@@ -91,13 +91,15 @@ class QuantityValue(Opaque):
             if total is not None:
                 return total
         lowest = min(self.exponent, other.exponent)
-        left = self.unscaled * _power(self.exponent - lowest)
-        return QuantityValue(left + other.unscaled * _power(other.exponent - lowest), lowest, decimal=True)
+        left = self.unscaled * _compute_exact_power_of_ten(self.exponent - lowest)
+        return QuantityValue(
+            left + other.unscaled * _compute_exact_power_of_ten(other.exponent - lowest), lowest, decimal=True
+        )
 
     def negated(self) -> QuantityValue:
         """Return the opposite; Go's int64 wraps around at its lowest."""
         value = -self.unscaled
-        return QuantityValue(value if self.decimal else _wrapped(value), self.exponent, self.decimal)
+        return QuantityValue(value if self.decimal else _wrap_to_int64(value), self.exponent, self.decimal)
 
     def minus(self, other: QuantityValue) -> QuantityValue:
         """Return the difference, as a decimal if it exceeds int64."""
@@ -111,25 +113,25 @@ class QuantityValue(Opaque):
         return f"Quantity({self.unscaled}e{self.exponent}{', decimal' if self.decimal else ''})"
 
 
-def _power(exponent: int) -> int:
+def _compute_exact_power_of_ten(exponent: int) -> int:
     """Return a power of ten. Raises `UnknownError` for one that would take minutes to compute."""
     if exponent > _HUGE:
         raise UnknownError(f"a quantity of the order of 1e{exponent} is not reckoned with")
     return int(10**exponent)
 
 
-def _wrapped(value: int) -> int:
+def _wrap_to_int64(value: int) -> int:
     return (value - INT_MIN) % 2**64 + INT_MIN
 
 
-def _in_int64(value: int) -> int | None:
+def _fit_into_int64(value: int) -> int | None:
     return value if INT_MIN <= value <= INT_MAX else None
 
 
-def _times_power(value: int, exponent: int) -> int | None:
+def _scale_within_int64(value: int, exponent: int) -> int | None:
     if not value or not exponent:
         return value
-    return None if exponent > _MOST_DIGITS else _in_int64(value * 10**exponent)
+    return None if exponent > _MOST_DIGITS else _fit_into_int64(value * 10**exponent)
 
 
 def _add_int64(left: QuantityValue, right: QuantityValue) -> QuantityValue | None:
@@ -138,15 +140,15 @@ def _add_int64(left: QuantityValue, right: QuantityValue) -> QuantityValue | Non
     if not left.unscaled:
         return QuantityValue(right.unscaled, right.exponent)
     lowest = min(left.exponent, right.exponent)
-    one = _times_power(left.unscaled, left.exponent - lowest)
-    other = _times_power(right.unscaled, right.exponent - lowest)
+    one = _scale_within_int64(left.unscaled, left.exponent - lowest)
+    other = _scale_within_int64(right.unscaled, right.exponent - lowest)
     if one is None or other is None:
         return None
-    total = _in_int64(one + other)
+    total = _fit_into_int64(one + other)
     return None if total is None else QuantityValue(total, lowest)
 
 
-def _power_of_ten(exponent: int) -> float:
+def _compute_float_power_of_ten(exponent: int) -> float:
     """Return Go's `math.Pow10`: the product of two powers, rounded once more than the power itself."""
     if exponent > 308:
         return float("inf")
@@ -161,25 +163,27 @@ def _power_of_ten(exponent: int) -> float:
 # Reading
 
 
-def parse(text: str) -> QuantityValue:
+def parse_quantity_value(text: str) -> QuantityValue:
     """Evaluate `quantity(text)`. Raises `EvalError`."""
-    return QuantityValue(*_parts(text))
+    return QuantityValue(*_parse_quantity_parts(text))
 
 
 @lru_cache(maxsize=1024)
-def _parts(text: str) -> tuple[int, int, bool]:
+def _parse_quantity_parts(text: str) -> tuple[int, int, bool]:
     """Return the parts of a `QuantityValue`, which is mutable and so cannot be cached itself."""
     if not text:
         raise EvalError(_FORMAT_WRONG)
     if len(text) > _LONG:
         raise UnknownError(f"a quantity of {len(text)} characters is not reckoned with")
-    positive, value, whole, fraction, suffix = _split(text)
-    binary, exponent = _meaning(suffix)
-    found = _small(positive, whole, fraction, binary, exponent) or _large(value, binary, exponent)
+    positive, value, whole, fraction, suffix = _split_quantity_text(text)
+    binary, exponent = _parse_quantity_suffix(suffix)
+    found = _build_int64_quantity(positive, whole, fraction, binary, exponent) or _build_decimal_quantity(
+        value, binary, exponent
+    )
     return found.unscaled, found.exponent, found.decimal
 
 
-def _split(text: str) -> tuple[bool, str, str, str, str]:
+def _split_quantity_text(text: str) -> tuple[bool, str, str, str, str]:
     """Return the sign, the number as written, its digits before and after the point, and the suffix."""
     at = 1 if text[0] in "+-" else 0
     positive = text[0] != "-"
@@ -187,28 +191,28 @@ def _split(text: str) -> tuple[bool, str, str, str, str]:
         at += 1
     if at >= len(text):
         return positive, "0", "0", "", ""
-    start, at = at, _skip(text, at, _DIGITS)
+    start, at = at, _skip_matching_characters(text, at, _DIGITS)
     whole = text[start:at] or "0"
     fraction = ""
     if text[at : at + 1] == ".":
-        start, at = at + 1, _skip(text, at + 1, _DIGITS)
+        start, at = at + 1, _skip_matching_characters(text, at + 1, _DIGITS)
         fraction = text[start:at]
     number, start = text[:at], at
-    at = _skip(text, at, _LETTERS)
+    at = _skip_matching_characters(text, at, _LETTERS)
     if at < len(text) and text[at] in "+-":
         at += 1
-    if _skip(text, at, _DIGITS) < len(text):
+    if _skip_matching_characters(text, at, _DIGITS) < len(text):
         raise EvalError(_FORMAT_WRONG)
     return positive, number, whole, fraction, text[start:]
 
 
-def _skip(text: str, at: int, letters: frozenset[str]) -> int:
+def _skip_matching_characters(text: str, at: int, letters: frozenset[str]) -> int:
     while at < len(text) and text[at] in letters:
         at += 1
     return at
 
 
-def _meaning(suffix: str) -> tuple[bool, int]:
+def _parse_quantity_suffix(suffix: str) -> tuple[bool, int]:
     """Return whether a suffix is binary, and its power of two or ten."""
     if suffix in _DECIMAL:
         return False, _DECIMAL[suffix]
@@ -218,13 +222,15 @@ def _meaning(suffix: str) -> tuple[bool, int]:
     if len(suffix) < 2 or suffix[0] not in "eE" or not digits or not set(digits) <= _DIGITS:
         raise EvalError(_SUFFIX_WRONG)
     power = int(suffix[1:])
-    if _in_int64(power) is None:
+    if _fit_into_int64(power) is None:
         raise EvalError(_SUFFIX_WRONG)
     # Go truncates it to 32 bits.
     return False, (power + 2**31) % 2**32 - 2**31
 
 
-def _small(positive: bool, whole: str, fraction: str, binary: bool, exponent: int) -> QuantityValue | None:
+def _build_int64_quantity(
+    positive: bool, whole: str, fraction: str, binary: bool, exponent: int
+) -> QuantityValue | None:
     """Return the amount if Go parses it directly into an int64."""
     factor = 1
     if binary:
@@ -238,13 +244,13 @@ def _small(positive: bool, whole: str, fraction: str, binary: bool, exponent: in
     exponent -= len(fraction)
     if precision < 0 or exponent < _NANO:
         return None
-    value = _in_int64(int(whole + fraction) * factor)
+    value = _fit_into_int64(int(whole + fraction) * factor)
     if value is None:
         return None
     return QuantityValue(value if positive else -value, exponent)
 
 
-def _large(value: str, binary: bool, exponent: int) -> QuantityValue:
+def _build_decimal_quantity(value: str, binary: bool, exponent: int) -> QuantityValue:
     """Return the amount as a decimal, rounded away from zero to billionths."""
     whole, _, fraction = value.lstrip("+-").partition(".")
     if not whole and not fraction:
@@ -258,11 +264,11 @@ def _large(value: str, binary: bool, exponent: int) -> QuantityValue:
         power += exponent
     if unscaled:
         if power >= _NANO:
-            unscaled *= _power(power - _NANO)
+            unscaled *= _compute_exact_power_of_ten(power - _NANO)
         elif _NANO - power > _HUGE:
             unscaled = 1
         else:
-            unscaled = -(-unscaled // _power(_NANO - power))
+            unscaled = -(-unscaled // _compute_exact_power_of_ten(_NANO - power))
         power = _NANO
         if binary and unscaled > INT_MAX * 10**9:
             unscaled, power = INT_MAX, 0

@@ -14,6 +14,6 @@ def is_authorizer(overload: str) -> bool:
     return overload.startswith(_PREFIXES)
 
 
-def AUTHORIZER(*values: object) -> NoReturn:  # noqa: N802
+def refuse_authorizer_call(*values: object) -> NoReturn:
     """Raise `UnknownError`, for every call of the library."""
     raise UnknownError("the expression asks the cluster's authorizer, which can't be asked offline")

@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
 from gangplan.cel.types import Type
-from gangplan.cel.values import Duration, Optional, Timestamp, Uint, kind, type_of
+from gangplan.cel.values import Duration, Optional, Timestamp, Uint, runtime_kind_of, runtime_type_of
 from gangplan.records import dataclass
 
 Function = Callable[..., Any]
@@ -65,20 +65,20 @@ def fits(declared: Type, value: object) -> bool:
         return fits(declared.parameters[0], key) and fits(declared.parameters[1], value[key])
     if declared.name == "optional_type":
         return type(value) is Optional
-    return type_of(value).name == declared.name
+    return runtime_type_of(value).name == declared.name
 
 
-def no_overload(function: str, values: tuple[object, ...]) -> EvalError:
+def build_overload_error(function: str, values: tuple[object, ...]) -> EvalError:
     """Return the error of a call whose arguments fit no overload."""
-    return EvalError(f"no such overload: {function}({', '.join(map(kind, values))})")
+    return EvalError(f"no such overload: {function}({', '.join(map(runtime_kind_of, values))})")
 
 
 # Short names for the tables.
-T = types.Parameter("T")
-LIST = types.list_of(T)
-MAP = types.map_of(types.Parameter("K"), types.Parameter("V"))
-OPTIONAL = types.optional_of(T)
-STRINGS = types.list_of(types.STRING)
+TYPE_T = types.Parameter("T")
+LIST_OF_T = types.list_of(TYPE_T)
+MAP_OF_K_V = types.map_of(types.Parameter("K"), types.Parameter("V"))
+OPTIONAL_OF_T = types.optional_of(TYPE_T)
+LIST_OF_STRINGS = types.list_of(types.STRING)
 S, I, U, D, B = types.STRING, types.INT, types.UINT, types.DOUBLE, types.BOOL  # noqa: E741
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import MAP, Implementation
-from gangplan.cel.operators import find, show
+from gangplan.cel.library.base import MAP_OF_K_V, Implementation
+from gangplan.cel.operators import find_map_entry, format_value
 from gangplan.cel.types import Parameter
 
 Map = Mapping[object, object]
@@ -14,8 +14,8 @@ Map = Mapping[object, object]
 
 def insert(container: Map, key: object, value: object) -> Map:
     """Return a map with one more entry. Raises `EvalError` if the key exists."""
-    if find(container, key)[0]:
-        raise EvalError(f"insert failed: key {show(key)} already exists")
+    if find_map_entry(container, key)[0]:
+        raise EvalError(f"insert failed: key {format_value(key)} already exists")
     return {**container, key: value}
 
 
@@ -27,8 +27,8 @@ def insert_all(container: Map, update: Map) -> Map:
 
 
 TABLE = (
-    Implementation("@mapInsert_map_map", "cel.@mapInsert", (MAP, MAP), insert_all),
+    Implementation("@mapInsert_map_map", "cel.@mapInsert", (MAP_OF_K_V, MAP_OF_K_V), insert_all),
     Implementation(
-        "@mapInsert_map_key_value", "cel.@mapInsert", (MAP, Parameter("K"), Parameter("V")), insert
+        "@mapInsert_map_key_value", "cel.@mapInsert", (MAP_OF_K_V, Parameter("K"), Parameter("V")), insert
     ),
 )

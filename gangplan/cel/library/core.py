@@ -13,7 +13,7 @@ def size(value: object) -> int:
     """Evaluate `size(value)`: characters, bytes, elements or entries."""
     if isinstance(value, str | bytes | list | tuple | Mapping):
         return len(value)
-    raise operators.lacks(value, "size")
+    raise operators.build_operator_error(value, "size")
 
 
 def not_strictly_false(value: object) -> bool:
@@ -27,11 +27,11 @@ _BINARY: dict[str, tuple[Binary, str]] = {
     "_-_": (arithmetic.subtract, "subtract"),
     "_*_": (arithmetic.multiply, "multiply"),
     "_/_": (arithmetic.divide, "divide"),
-    "_%_": (arithmetic.modulo, "modulo"),
-    "_<_": (operators.less, "less"),
-    "_<=_": (operators.less_equal, "less_equals"),
-    "_>_": (operators.greater, "greater"),
-    "_>=_": (operators.greater_equal, "greater_equals"),
+    "_%_": (arithmetic.take_remainder, "modulo"),
+    "_<_": (operators.is_less, "less"),
+    "_<=_": (operators.is_less_or_equal, "less_equals"),
+    "_>_": (operators.is_greater, "greater"),
+    "_>=_": (operators.is_greater_or_equal, "greater_equals"),
 }
 # The endings of these operators' overload ids.
 _ARITHMETIC = ("double", "int64", "uint64")
@@ -55,13 +55,13 @@ _ORDER = (
 _DYN: tuple[Type, Type] = (types.DYN, types.DYN)
 
 
-def _operators() -> Iterator[Implementation]:
+def _list_operator_overloads() -> Iterator[Implementation]:
     for function, (call, name) in _BINARY.items():
         endings = (*_ARITHMETIC, *(_ORDER if name.startswith(("less", "greater")) else _SUMS.get(name, ())))
         for ending in endings:
             yield Implementation(f"{name}_{ending}", function, _DYN, call, guarded=False)
     for container in ("list", "map"):
-        yield Implementation(f"in_{container}", "@in", _DYN, operators.contains, guarded=False)
+        yield Implementation(f"in_{container}", "@in", _DYN, operators.is_in_container, guarded=False)
     for kind in ("bytes", "list", "map", "string"):
         for id in (f"size_{kind}", f"{kind}_size"):
             yield Implementation(id, "size", (types.DYN,), size, guarded=False)
@@ -70,12 +70,12 @@ def _operators() -> Iterator[Implementation]:
 
 
 TABLE = (
-    *_operators(),
-    Implementation("equals", "_==_", _DYN, operators.equal, guarded=False),
+    *_list_operator_overloads(),
+    Implementation("equals", "_==_", _DYN, operators.is_equal, guarded=False),
     Implementation(
-        "not_equals", "_!=_", _DYN, lambda one, other: not operators.equal(one, other), guarded=False
+        "not_equals", "_!=_", _DYN, lambda one, other: not operators.is_equal(one, other), guarded=False
     ),
-    Implementation("logical_not", "!_", (types.DYN,), arithmetic.logical_not, guarded=False),
+    Implementation("logical_not", "!_", (types.DYN,), arithmetic.negate_boolean, guarded=False),
     Implementation(
         "not_strictly_false", "@not_strictly_false", (types.DYN,), not_strictly_false, guarded=False
     ),

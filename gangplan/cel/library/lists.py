@@ -12,10 +12,16 @@ from typing import Any
 from gangplan.cel import types
 from gangplan.cel.arithmetic import add, check_length
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import LIST, I, Implementation, T
-from gangplan.cel.operators import COMPARABLE, NO_OVERLOAD, compare, lacks, same
+from gangplan.cel.library.base import LIST_OF_T, TYPE_T, I, Implementation
+from gangplan.cel.operators import (
+    COMPARABLE_TYPES,
+    NO_OVERLOAD,
+    build_operator_error,
+    compare_values,
+    is_same_value,
+)
 from gangplan.cel.types import Type
-from gangplan.cel.values import NONE, Duration, Optional, Uint, kind
+from gangplan.cel.values import OPTIONAL_NONE, Duration, Optional, Uint, runtime_kind_of
 
 List = list[object]
 
@@ -32,19 +38,19 @@ _COMPARABLE: dict[str, Type] = {
 _ZEROS: dict[str, object] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
 
 
-def _comparable(elements: List) -> Iterator[object]:
+def _iterate_comparable_elements(elements: List) -> Iterator[object]:
     """Yield the elements. Raises `EvalError` at one without an order."""
     for element in elements:
-        if type(element) not in COMPARABLE:
+        if type(element) not in COMPARABLE_TYPES:
             raise EvalError(NO_OVERLOAD)
         yield element
 
 
-def _order(left: object, right: object) -> int:
+def _compare_list_elements(left: object, right: object) -> int:
     """Return -1, 0 or 1; 2 for values that can't be compared, which the API server treats as none
     of these."""
     try:
-        return compare(left, right)
+        return compare_values(left, right)
     except EvalError:
         return 2
 
@@ -52,14 +58,14 @@ def _order(left: object, right: object) -> int:
 def is_sorted(elements: List) -> bool:
     """Evaluate `list.isSorted()`."""
     previous: object = None
-    for index, element in enumerate(_comparable(elements)):
-        if index and _order(previous, element) == 1:
+    for index, element in enumerate(_iterate_comparable_elements(elements)):
+        if index and _compare_list_elements(previous, element) == 1:
             return False
         previous = element
     return True
 
 
-def _sum(zero: object) -> Callable[[List], object]:
+def _build_list_sum(zero: object) -> Callable[[List], object]:
     def total(elements: List) -> object:
         result = zero
         for element in elements:
@@ -69,42 +75,44 @@ def _sum(zero: object) -> Callable[[List], object]:
     return total
 
 
-def _extreme(name: str, replaced: int) -> Callable[[List], object]:
+def _build_list_extreme(name: str, replaced: int) -> Callable[[List], object]:
     def extreme(elements: List) -> object:
         if not elements:
             raise EvalError(f"{name} called on empty list")
         found: object = None
-        for index, element in enumerate(_comparable(elements)):
-            if not index or _order(found, element) == replaced:
+        for index, element in enumerate(_iterate_comparable_elements(elements)):
+            if not index or _compare_list_elements(found, element) == replaced:
                 found = element
         return found
 
     return extreme
 
 
-def _same(left: object, right: object) -> bool:
+def _is_same_element(left: object, right: object) -> bool:
     try:
-        return same(left, right)
+        return is_same_value(left, right)
     except EvalError:
         return False
 
 
 def index_of(elements: List, element: object) -> int:
     """Evaluate `list.indexOf(element)`: -1 if it is not found."""
-    return next((index for index, other in enumerate(elements) if _same(other, element)), -1)
+    return next((index for index, other in enumerate(elements) if _is_same_element(other, element)), -1)
 
 
 def last_index_of(elements: List, element: object) -> int:
     """Evaluate `list.lastIndexOf(element)`: -1 if it is not found."""
-    return next((index for index in reversed(range(len(elements))) if _same(elements[index], element)), -1)
+    return next(
+        (index for index in reversed(range(len(elements))) if _is_same_element(elements[index], element)), -1
+    )
 
 
 def includes(target: object, element: object) -> bool:
     """Evaluate `target.includes(element)` of Kubernetes 1.37: whether a list has it, or another value equals
     it."""
     if isinstance(target, list | tuple):
-        return any(_same(other, element) for other in target)
-    return _same(target, element)
+        return any(_is_same_element(other, element) for other in target)
+    return _is_same_element(target, element)
 
 
 def slice_of(elements: List, start: int, end: int) -> List:
@@ -135,10 +143,12 @@ def flatten(elements: List, depth: int = 1) -> List:
     return flat
 
 
-def _flatten(elements: object, *depth: object) -> List:
+def _flatten_checked_list(elements: object, *depth: object) -> List:
     """Check the types of the arguments, as cel-go does for `flatten` itself, and flatten the list."""
     if not isinstance(elements, list | tuple) or any(type(number) is not int for number in depth):
-        raise EvalError(f"{NO_OVERLOAD}: {kind(elements)}.flatten({', '.join(map(kind, depth))})")
+        raise EvalError(
+            f"{NO_OVERLOAD}: {runtime_kind_of(elements)}.flatten({', '.join(map(runtime_kind_of, depth))})"
+        )
     return flatten(list(elements), *depth)  # type: ignore[arg-type]
 
 
@@ -150,26 +160,26 @@ def sort(elements: List) -> List:
 def sort_by_keys(elements: Any, keys: Any) -> List:
     """Sort the elements by their keys, for the expansion of `sortBy`."""
     if not isinstance(elements, list | tuple) or not isinstance(keys, list | tuple):
-        raise lacks(elements, "@sortByAssociatedKeys")
+        raise build_operator_error(elements, "@sortByAssociatedKeys")
     if not elements:
         return list(elements)
     first = type(keys[0])
-    if first not in COMPARABLE:
+    if first not in COMPARABLE_TYPES:
         raise EvalError("list elements must be comparable")
     if any(type(key) is not first for key in keys):
         raise EvalError("list elements must have the same type")
 
     # Go sorts up to 12 elements by insertion, which keeps the order of equal ones, as this does.
     def ascending(one: int, other: int) -> int:
-        order = _order(keys[one], keys[other])
+        order = _compare_list_elements(keys[one], keys[other])
         return order if order != 2 else 0
 
     return [elements[index] for index in sorted(range(len(keys)), key=cmp_to_key(ascending))]
 
 
-def _sort(elements: object) -> List:
+def _sort_checked_list(elements: object) -> List:
     if not isinstance(elements, list | tuple):
-        raise lacks(elements, "sort")
+        raise build_operator_error(elements, "sort")
     return sort(list(elements))
 
 
@@ -177,7 +187,7 @@ def distinct(elements: List) -> List:
     """Evaluate `list.distinct()`: the first of equal elements stays."""
     unique: List = []
     for element in elements:
-        if not any(_same(element, other) for other in unique):
+        if not any(_is_same_element(element, other) for other in unique):
             unique.append(element)
     return unique
 
@@ -195,45 +205,49 @@ def reverse(elements: List) -> List:
 
 def first(elements: List) -> Optional:
     """Evaluate `list.first()`."""
-    return Optional(True, elements[0]) if elements else NONE
+    return Optional(True, elements[0]) if elements else OPTIONAL_NONE
 
 
 def last(elements: List) -> Optional:
     """Evaluate `list.last()`."""
-    return Optional(True, elements[-1]) if elements else NONE
+    return Optional(True, elements[-1]) if elements else OPTIONAL_NONE
 
 
-def _per_type() -> Iterator[Implementation]:
+def _list_overloads_per_type() -> Iterator[Implementation]:
     for name, element in _COMPARABLE.items():
         listed = (types.list_of(element),)
         yield Implementation(f"list_{name}_is_sorted_bool", "isSorted", listed, is_sorted)
-        yield Implementation(f"list_{name}_max_{name}", "max", listed, _extreme("max", -1))
-        yield Implementation(f"list_{name}_min_{name}", "min", listed, _extreme("min", 1))
-        yield Implementation(f"list_{element}_sort", "sort", listed, _sort, guarded=False)
+        yield Implementation(f"list_{name}_max_{name}", "max", listed, _build_list_extreme("max", -1))
+        yield Implementation(f"list_{name}_min_{name}", "min", listed, _build_list_extreme("min", 1))
+        yield Implementation(f"list_{element}_sort", "sort", listed, _sort_checked_list, guarded=False)
         yield Implementation(
             f"list_{element}_sortByAssociatedKeys",
             "@sortByAssociatedKeys",
-            (LIST, types.list_of(element)),
+            (LIST_OF_T, types.list_of(element)),
             sort_by_keys,
             guarded=False,
         )
     for name, zero in _ZEROS.items():
         yield Implementation(
-            f"list_{name}_sum_{name}", "sum", (types.list_of(_COMPARABLE[name]),), _sum(zero)
+            f"list_{name}_sum_{name}", "sum", (types.list_of(_COMPARABLE[name]),), _build_list_sum(zero)
         )
 
 
 TABLE = (
-    *_per_type(),
-    Implementation("list_a_index_of_int", "indexOf", (LIST, T), index_of),
-    Implementation("list_a_last_index_of_int", "lastIndexOf", (LIST, T), last_index_of),
+    *_list_overloads_per_type(),
+    Implementation("list_a_index_of_int", "indexOf", (LIST_OF_T, TYPE_T), index_of),
+    Implementation("list_a_last_index_of_int", "lastIndexOf", (LIST_OF_T, TYPE_T), last_index_of),
     Implementation("list_includes_dyn_dyn", "includes", (types.DYN, types.DYN), includes),
-    Implementation("list_slice", "slice", (LIST, I, I), slice_of),
-    Implementation("list_flatten", "flatten", (types.list_of(LIST),), _flatten, guarded=False),
-    Implementation("list_flatten_int", "flatten", (types.list_of(types.DYN), I), _flatten, guarded=False),
-    Implementation("list_distinct", "distinct", (LIST,), distinct),
+    Implementation("list_slice", "slice", (LIST_OF_T, I, I), slice_of),
+    Implementation(
+        "list_flatten", "flatten", (types.list_of(LIST_OF_T),), _flatten_checked_list, guarded=False
+    ),
+    Implementation(
+        "list_flatten_int", "flatten", (types.list_of(types.DYN), I), _flatten_checked_list, guarded=False
+    ),
+    Implementation("list_distinct", "distinct", (LIST_OF_T,), distinct),
     Implementation("lists_range", "lists.range", (I,), ascending),
-    Implementation("list_reverse", "reverse", (LIST,), reverse),
-    Implementation("list_first", "first", (LIST,), first),
-    Implementation("list_last", "last", (LIST,), last),
+    Implementation("list_reverse", "reverse", (LIST_OF_T,), reverse),
+    Implementation("list_first", "first", (LIST_OF_T,), first),
+    Implementation("list_last", "last", (LIST_OF_T,), last),
 )

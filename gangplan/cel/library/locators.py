@@ -10,7 +10,7 @@ import string
 from dataclasses import replace
 
 from gangplan.cel.library.addresses import AddressError, read_address
-from gangplan.cel.numbers import go_quote
+from gangplan.cel.numbers import quote_as_go
 from gangplan.records import dataclass
 
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.~")
@@ -49,31 +49,31 @@ class Locator:
     omit_host: bool = False
 
 
-def read(text: str) -> Locator:
+def parse_url(text: str) -> Locator:
     """Parse a URL as `url.Parse` does. Raises `UrlError`."""
     data = text.encode(errors="surrogatepass").decode("latin-1")
     before, _, fragment = data.partition("#")
-    locator = _parse(before, request=False)
-    return locator if not fragment else _with_fragment(locator, fragment)
+    locator = _parse_url_locator(before, request=False)
+    return locator if not fragment else _add_url_fragment(locator, fragment)
 
 
-def read_request(text: str) -> Locator:
+def parse_request_url(text: str) -> Locator:
     """Parse an absolute URL or path without a fragment, as `url.ParseRequestURI` does. Raises `UrlError`."""
-    return _parse(text.encode(errors="surrogatepass").decode("latin-1"), request=True)
+    return _parse_url_locator(text.encode(errors="surrogatepass").decode("latin-1"), request=True)
 
 
-def _with_fragment(locator: Locator, fragment: str) -> Locator:
-    return replace(locator, fragment=_unescape(fragment, "fragment"))
+def _add_url_fragment(locator: Locator, fragment: str) -> Locator:
+    return replace(locator, fragment=_unescape_url_part(fragment, "fragment"))
 
 
-def _parse(text: str, *, request: bool) -> Locator:
+def _parse_url_locator(text: str, *, request: bool) -> Locator:
     if any(letter < " " or letter == "\x7f" for letter in text):
         raise UrlError("net/url: invalid control character in URL")
     if not text and request:
         raise UrlError("empty url")
     if text == "*":
         return Locator(path="*")
-    scheme, rest = _scheme(text)
+    scheme, rest = _split_url_scheme(text)
     force = rest.endswith("?") and rest.count("?") == 1
     rest, _, query = rest.partition("?")
     if not rest.startswith("/"):
@@ -87,15 +87,15 @@ def _parse(text: str, *, request: bool) -> Locator:
     if (scheme or (not request and not rest.startswith("///"))) and rest.startswith("//"):
         authority, slash, after = rest[2:].partition("/")
         rest = slash + after
-        user, host = _authority(scheme, authority)
+        user, host = _parse_url_authority(scheme, authority)
     elif scheme and rest.startswith("/"):
         omit = True
-    path = _unescape(rest, "path")
-    raw = "" if _escape(path, "path") == rest else rest
+    path = _unescape_url_part(rest, "path")
+    raw = "" if _escape_url_part(path, "path") == rest else rest
     return Locator(scheme, "", user, host, path, raw, query, "", force, omit)
 
 
-def _scheme(text: str) -> tuple[str, str]:
+def _split_url_scheme(text: str) -> tuple[str, str]:
     for at, letter in enumerate(text):
         if letter in string.ascii_letters or (at and letter in string.digits + "+-."):
             continue
@@ -107,49 +107,51 @@ def _scheme(text: str) -> tuple[str, str]:
     return "", text
 
 
-def _authority(scheme: str, authority: str) -> tuple[str | None, str]:
+def _parse_url_authority(scheme: str, authority: str) -> tuple[str | None, str]:
     written, at, host = authority.rpartition("@")
-    host = _host(scheme, host)
+    host = _parse_url_host(scheme, host)
     if not at:
         return None, host
     # Go compares letters, not bytes, but anything that is not ASCII is refused either way.
     if not set(written) <= _USER:
         raise UrlError("net/url: invalid userinfo")
     name, colon, password = written.partition(":")
-    user = _escape(_unescape(name, "user"), "user")
-    return user + (":" + _escape(_unescape(password, "user"), "user") if colon else ""), host
+    user = _escape_url_part(_unescape_url_part(name, "user"), "user")
+    return user + (
+        ":" + _escape_url_part(_unescape_url_part(password, "user"), "user") if colon else ""
+    ), host
 
 
-def _host(scheme: str, host: str) -> str:
+def _parse_url_host(scheme: str, host: str) -> str:
     opening = host.rfind("[")
     if opening > 0:
         raise UrlError("invalid IP-literal")
     if opening == 0:
-        return _bracketed(host)
+        return _parse_bracketed_host(host)
     first, last = host.find(":"), host.rfind(":")
     if first != -1:
         start = first if scheme in ("http", "https") and STRICT_COLONS else last
         if not _is_port(host[start:]):
-            raise UrlError(f"invalid port {_shown(host[start:])} after host")
-    return _unescape(host, "host")
+            raise UrlError(f"invalid port {_quote_url_text(host[start:])} after host")
+    return _unescape_url_part(host, "host")
 
 
 # Go 1.26 refuses a second colon in hosts of http and https; 1.24, which builds Kubernetes 1.34, accepts it.
 STRICT_COLONS = False
 
 
-def _bracketed(host: str) -> str:
+def _parse_bracketed_host(host: str) -> str:
     closing = host.rfind("]")
     if closing < 0:
         raise UrlError("missing ']' in host")
     port = host[closing + 1 :]
     if not _is_port(port):
-        raise UrlError(f"invalid port {_shown(port)} after host")
+        raise UrlError(f"invalid port {_quote_url_text(port)} after host")
     name, zone = host[1:closing], ""
     if "%25" in name:
         at = name.index("%25")
-        name, zone = name[:at], _unescape(name[at:], "zone")
-    name = _unescape(name, "host") + zone
+        name, zone = name[:at], _unescape_url_part(name[at:], "zone")
+    name = _unescape_url_part(name, "host") + zone
     try:
         address, _ = read_address(name)
     except AddressError as problem:
@@ -163,14 +165,14 @@ def _is_port(text: str) -> bool:
     return not text or (text[0] == ":" and set(text[1:]) <= frozenset(string.digits))
 
 
-def _shown(text: str) -> str:
-    return go_quote(text.encode("latin-1").decode(errors="surrogateescape"))
+def _quote_url_text(text: str) -> str:
+    return quote_as_go(text.encode("latin-1").decode(errors="surrogateescape"))
 
 
 # Escapes
 
 
-def _unescape(text: str, part: str) -> str:
+def _unescape_url_part(text: str, part: str) -> str:
     if "%" not in text and part not in ("host", "zone", "query"):
         return text
     built: list[str] = []
@@ -179,19 +181,19 @@ def _unescape(text: str, part: str) -> str:
         letter = text[at]
         if letter == "%":
             escape = text[at : at + 3]
-            if len(escape) < 3 or not set(escape[1:]) <= _HEX or not _allowed(escape, part):
-                raise UrlError(f"invalid URL escape {_shown(escape)}")
+            if len(escape) < 3 or not set(escape[1:]) <= _HEX or not _may_have_url_escape(escape, part):
+                raise UrlError(f"invalid URL escape {_quote_url_text(escape)}")
             built.append(chr(int(escape[1:], 16)))
             at += 3
             continue
         if part in ("host", "zone") and letter < "\x80" and letter not in _HOST:
-            raise UrlError(f"invalid character {_shown(letter)} in host name")
+            raise UrlError(f"invalid character {_quote_url_text(letter)} in host name")
         built.append(" " if letter == "+" and part == "query" else letter)
         at += 1
     return "".join(built)
 
 
-def _allowed(escape: str, part: str) -> bool:
+def _may_have_url_escape(escape: str, part: str) -> bool:
     """Return whether a part may have an escape.
 
     A host may escape only what is not ASCII, a zone only what a host may contain unescaped, and spaces.
@@ -204,7 +206,7 @@ def _allowed(escape: str, part: str) -> bool:
     return chr(code) == " " or chr(code) in _HOST
 
 
-def _escape(text: str, part: str) -> str:
+def _escape_url_part(text: str, part: str) -> str:
     left = _LEFT[part]
     return "".join(letter if letter in left else f"%{ord(letter):02X}" for letter in text)
 
@@ -212,14 +214,14 @@ def _escape(text: str, part: str) -> str:
 # Parts of a URL
 
 
-def escaped_path(locator: Locator) -> str:
+def escape_path(locator: Locator) -> str:
     """Return `URL.EscapedPath()`: the path as written if that is valid."""
     if locator.raw_path and set(locator.raw_path) <= _VALID_PATH:
         return locator.raw_path
-    return "*" if locator.path == "*" else _escape(locator.path, "path")
+    return "*" if locator.path == "*" else _escape_url_part(locator.path, "path")
 
 
-def split_port(host: str) -> tuple[str, str]:
+def split_host_port(host: str) -> tuple[str, str]:
     """Return `URL.Hostname()` and `URL.Port()`."""
     port = ""
     colon = host.rfind(":")
@@ -230,7 +232,7 @@ def split_port(host: str) -> tuple[str, str]:
     return host, port
 
 
-def query_of(locator: Locator) -> dict[str, list[str]]:
+def parse_query(locator: Locator) -> dict[str, list[str]]:
     """Return `URL.Query()`: the readable part of the query."""
     found: dict[str, list[str]] = {}
     for pair in locator.query.split("&"):
@@ -238,26 +240,26 @@ def query_of(locator: Locator) -> dict[str, list[str]]:
             continue
         key, _, value = pair.partition("=")
         try:
-            key, value = _unescape(key, "query"), _unescape(value, "query")
+            key, value = _unescape_url_part(key, "query"), _unescape_url_part(value, "query")
         except UrlError:
             continue
         found.setdefault(key, []).append(value)
     return found
 
 
-def write(locator: Locator) -> str:
+def format_url(locator: Locator) -> str:
     """Return `URL.String()`; two URLs are equal if their strings are."""
     text = f"{locator.scheme}:" if locator.scheme else ""
     if locator.opaque:
         text += locator.opaque
     else:
-        text += _authority_and_path(locator, bool(text))
+        text += _format_authority_and_path(locator, bool(text))
     if locator.force_query or locator.query:
         text += f"?{locator.query}"
-    return text + (f"#{_escape(locator.fragment, 'fragment')}" if locator.fragment else "")
+    return text + (f"#{_escape_url_part(locator.fragment, 'fragment')}" if locator.fragment else "")
 
 
-def _authority_and_path(locator: Locator, begun: bool) -> str:
+def _format_authority_and_path(locator: Locator, begun: bool) -> str:
     text = ""
     if (locator.scheme or locator.host or locator.user is not None) and not (
         locator.omit_host and not locator.host and locator.user is None
@@ -266,8 +268,8 @@ def _authority_and_path(locator: Locator, begun: bool) -> str:
             text += "//"
         if locator.user is not None:
             text += f"{locator.user}@"
-        text += _escape(locator.host, "host")
-    path = escaped_path(locator)
+        text += _escape_url_part(locator.host, "host")
+    path = escape_path(locator)
     if path and path[0] != "/" and locator.host:
         text += "/"
     if not begun and not text and ":" in path.partition("/")[0]:

@@ -10,7 +10,7 @@ from gangplan.cel import types
 from gangplan.cel.errors import EvalError
 from gangplan.cel.library.addresses import AddressError, is_mapped, read_address, write_address
 from gangplan.cel.library.base import Implementation, S
-from gangplan.cel.numbers import go_quote
+from gangplan.cel.numbers import quote_as_go
 from gangplan.cel.operators import NO_OVERLOAD
 from gangplan.cel.values import Address, CidrValue
 
@@ -21,7 +21,7 @@ _BITS = {4: 32, 6: 128}
 @lru_cache(maxsize=1024)
 def parse_ip(text: str) -> Address:
     """Evaluate `ip(text)`. Raises `EvalError`."""
-    shown = go_quote(text)
+    shown = quote_as_go(text)
     try:
         address, zone = read_address(text)
     except AddressError as problem:
@@ -40,17 +40,17 @@ def parse_cidr(text: str) -> CidrValue:
     """Evaluate `cidr(text)`; bits after the prefix are kept. Raises `EvalError`."""
     wrong = "network address parse error during conversion from string: "
     try:
-        address, length = _prefix(text)
+        address, length = _parse_cidr_prefix(text)
     except AddressError as problem:
-        raise EvalError(f"{wrong}{wrong}netip.ParsePrefix({go_quote(text)}): {problem}") from problem
+        raise EvalError(f"{wrong}{wrong}netip.ParsePrefix({quote_as_go(text)}): {problem}") from problem
     except ValueError as problem:
-        raise EvalError(f"{wrong}{wrong}netip.ParsePrefix({go_quote(text)}): {problem}") from problem
+        raise EvalError(f"{wrong}{wrong}netip.ParsePrefix({quote_as_go(text)}): {problem}") from problem
     if is_mapped(address):
-        raise EvalError(f"{wrong}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+        raise EvalError(f"{wrong}IPv4-mapped IPv6 address {quote_as_go(text)} is not allowed")
     return CidrValue(address, length)
 
 
-def _prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
+def _parse_cidr_prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
     written, slash, bits = text.rpartition("/")
     if not slash:
         raise ValueError("no '/'")
@@ -59,7 +59,7 @@ def _prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
         raise ValueError("IPv6 zones cannot be present in a prefix")
     # In Go, too, a single character may be a sign, which is then not a number.
     if not re.fullmatch(r"[0-9]|[1-9][0-9]{1,17}", bits, re.ASCII):
-        raise ValueError(f"bad bits after slash: {go_quote(bits)}")
+        raise ValueError(f"bad bits after slash: {quote_as_go(bits)}")
     if int(bits) > _BITS[address.version]:
         raise ValueError("prefix length out of range")
     return address, int(bits)

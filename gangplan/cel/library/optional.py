@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import OPTIONAL, Implementation, T
-from gangplan.cel.operators import show
-from gangplan.cel.values import NONE, Duration, Opaque, Optional, Timestamp, TypeValue
+from gangplan.cel.library.base import OPTIONAL_OF_T, TYPE_T, Implementation
+from gangplan.cel.operators import format_value
+from gangplan.cel.values import OPTIONAL_NONE, Duration, Opaque, Optional, Timestamp, TypeValue
 
 # Go's zero time.Time: year 1.
 _ZERO_TIME = -62135596800 * 10**9
@@ -16,7 +16,7 @@ _ZERO_TIME = -62135596800 * 10**9
 
 def none() -> Optional:
     """Evaluate `optional.none()`."""
-    return NONE
+    return OPTIONAL_NONE
 
 
 def of(value: object) -> Optional:
@@ -26,7 +26,7 @@ def of(value: object) -> Optional:
 
 def of_non_zero(value: object) -> Optional:
     """Evaluate `optional.ofNonZeroValue(value)`."""
-    return NONE if _is_zero(value) else Optional(True, value)
+    return OPTIONAL_NONE if _is_zero(value) else Optional(True, value)
 
 
 def _is_zero(value: object) -> bool:
@@ -57,17 +57,17 @@ def unwrap(optionals: list[object]) -> list[object]:
     """Evaluate `optional.unwrap(list)`: the values that are present."""
     for optional in optionals:
         if not isinstance(optional, Optional):
-            raise EvalError(f"value {show(optional)} is not optional")
+            raise EvalError(f"value {format_value(optional)} is not optional")
     return [optional.value for optional in optionals if isinstance(optional, Optional) and optional.present]
 
 
-_OPTIONALS = types.list_of(OPTIONAL)
+_OPTIONALS = types.list_of(OPTIONAL_OF_T)
 TABLE = (
     Implementation("optional_none", "optional.none", (), none),
-    Implementation("optional_of", "optional.of", (T,), of),
-    Implementation("optional_ofNonZeroValue", "optional.ofNonZeroValue", (T,), of_non_zero),
-    Implementation("optional_hasValue", "hasValue", (OPTIONAL,), has_value),
-    Implementation("optional_value", "value", (OPTIONAL,), value_of),
+    Implementation("optional_of", "optional.of", (TYPE_T,), of),
+    Implementation("optional_ofNonZeroValue", "optional.ofNonZeroValue", (TYPE_T,), of_non_zero),
+    Implementation("optional_hasValue", "hasValue", (OPTIONAL_OF_T,), has_value),
+    Implementation("optional_value", "value", (OPTIONAL_OF_T,), value_of),
     Implementation("optional_unwrap", "optional.unwrap", (_OPTIONALS,), unwrap),
     Implementation("optional_unwrapOpt", "unwrapOpt", (_OPTIONALS,), unwrap),
 )

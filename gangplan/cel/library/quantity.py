@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.amounts import QuantityValue, parse
+from gangplan.cel.library.amounts import QuantityValue, parse_quantity_value
 from gangplan.cel.library.base import I, Implementation, S
 
 
 def is_quantity(text: str) -> bool:
     """Evaluate `isQuantity(text)`."""
     try:
-        parse(text)
+        parse_quantity_value(text)
     except EvalError:
         return False
     return True
@@ -30,9 +30,9 @@ def sign(quantity: QuantityValue) -> int:
     return (quantity.unscaled > 0) - (quantity.unscaled < 0)
 
 
-_Q = types.QUANTITY
+_Q = types.QUANTITY_TYPE
 TABLE = (
-    Implementation("string_to_quantity", "quantity", (S,), parse),
+    Implementation("string_to_quantity", "quantity", (S,), parse_quantity_value),
     Implementation("is_quantity_string", "isQuantity", (S,), is_quantity),
     Implementation("quantity_sign", "sign", (_Q,), sign),
     Implementation(

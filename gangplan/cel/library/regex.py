@@ -6,22 +6,22 @@ from typing import NoReturn
 
 from gangplan.cel.errors import EvalError, UnknownError
 from gangplan.cel.library.base import I, Implementation, S
-from gangplan.cel.operators import NO_OVERLOAD, lacks
+from gangplan.cel.operators import NO_OVERLOAD, build_operator_error
 from gangplan.re2 import PatternError, Search, UnknownScriptError
-from gangplan.re2 import compiled as go_compiled
+from gangplan.re2 import compile_search as go_compiled
 
 
-def compiled(pattern: str) -> Search:
+def compile_cel_pattern(pattern: str) -> Search:
     """Return the search function of an RE2 pattern. Raises `EvalError` in Go's words."""
     try:
         return go_compiled(pattern)
     except PatternError as problem:
         raise EvalError(str(problem)) from problem
     except UnknownScriptError as problem:
-        return _unanswerable(str(problem))
+        return _build_unknown_search(str(problem))
 
 
-def _unanswerable(why: str) -> Search:
+def _build_unknown_search(why: str) -> Search:
     def search(text: str, start: int = 0, /) -> NoReturn:
         raise UnknownError(why)
 
@@ -31,24 +31,24 @@ def _unanswerable(why: str) -> Search:
 def matches(text: object, pattern: object) -> bool:
     """Evaluate `text.matches(pattern)`: a match anywhere in the text."""
     if type(text) is not str:
-        raise lacks(text, "matches")
+        raise build_operator_error(text, "matches")
     if type(pattern) is not str:
         raise EvalError(NO_OVERLOAD)
-    return compiled(pattern)(text) is not None
+    return compile_cel_pattern(pattern)(text) is not None
 
 
 def find(text: str, pattern: str) -> str:
     """Evaluate `text.find(pattern)`: the first match, or the empty string."""
-    found = _illegal(pattern)(text)
+    found = _compile_legal_pattern(pattern)(text)
     return found.group() if found else ""
 
 
 def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     """Evaluate `text.findAll(pattern, most)`: matches that don't overlap; a negative number asks for all."""
-    return all_matches(text, _illegal(pattern), most)
+    return find_all_matches(text, _compile_legal_pattern(pattern), most)
 
 
-def all_matches(text: str, search: Search, most: int) -> list[str]:
+def find_all_matches(text: str, search: Search, most: int) -> list[str]:
     """Return all matches of a compiled pattern, as Go's `FindAllString` does."""
     found: list[str] = []
     at, previous = 0, -1
@@ -64,9 +64,9 @@ def all_matches(text: str, search: Search, most: int) -> list[str]:
     return found
 
 
-def _illegal(pattern: str) -> Search:
+def _compile_legal_pattern(pattern: str) -> Search:
     try:
-        return compiled(pattern)
+        return compile_cel_pattern(pattern)
     except EvalError as problem:
         raise EvalError(f"Illegal regex: {problem}") from problem
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
 from gangplan.cel.library.base import B, Implementation, S
-from gangplan.cel.numbers import INT_MAX, UINT_MAX, go_quote
+from gangplan.cel.numbers import INT_MAX, UINT_MAX, quote_as_go
 from gangplan.cel.types import Type
 from gangplan.cel.values import Opaque
 from gangplan.records import dataclass
@@ -32,7 +32,10 @@ class SemverValue(Opaque):
             return 1 if self.numbers > other.numbers else -1
         if not self.pre or not other.pre:
             return bool(other.pre) - bool(self.pre)
-        mine, others = tuple(map(_rank, self.pre)), tuple(map(_rank, other.pre))
+        mine, others = (
+            tuple(map(_rank_prerelease_identifier, self.pre)),
+            tuple(map(_rank_prerelease_identifier, other.pre)),
+        )
         return (mine > others) - (mine < others)
 
     def same(self, other: Opaque) -> bool:
@@ -40,7 +43,7 @@ class SemverValue(Opaque):
         return isinstance(other, SemverValue) and self.compare(other) == 0
 
 
-def _rank(identifier: int | str) -> tuple[int, int, bytes]:
+def _rank_prerelease_identifier(identifier: int | str) -> tuple[int, int, bytes]:
     if isinstance(identifier, int):
         return 0, identifier, b""
     return 1, 0, identifier.encode()
@@ -56,41 +59,45 @@ def parse(text: str) -> SemverValue:
     patch, _, build = parts[2].partition("+")
     builds = build.split(".") if "+" in parts[2] else []
     patch, dash, before = patch.partition("-")
-    numbers = (_number(parts[0], "major"), _number(parts[1], "minor"), _number(patch, "patch"))
-    pre = tuple(map(_identifier, before.split("."))) if dash else ()
+    numbers = (
+        _parse_version_number(parts[0], "major"),
+        _parse_version_number(parts[1], "minor"),
+        _parse_version_number(patch, "patch"),
+    )
+    pre = tuple(map(_parse_prerelease_identifier, before.split("."))) if dash else ()
     for part in builds:
         if not part:
             raise EvalError("Build meta data is empty")
         if not set(part) <= _LETTERS:
-            raise EvalError(f"Invalid character(s) found in build meta data {go_quote(part)}")
+            raise EvalError(f"Invalid character(s) found in build meta data {quote_as_go(part)}")
     return SemverValue(numbers, pre)
 
 
-def _number(text: str, name: str) -> int:
+def _parse_version_number(text: str, name: str) -> int:
     if not set(text) <= _DIGITS:
-        raise EvalError(f"Invalid character(s) found in {name} number {go_quote(text)}")
+        raise EvalError(f"Invalid character(s) found in {name} number {quote_as_go(text)}")
     if len(text) > 1 and text[0] == "0":
-        raise EvalError(f"{name.capitalize()} number must not contain leading zeroes {go_quote(text)}")
-    return _unsigned(text)
+        raise EvalError(f"{name.capitalize()} number must not contain leading zeroes {quote_as_go(text)}")
+    return _parse_go_unsigned(text)
 
 
-def _unsigned(text: str) -> int:
+def _parse_go_unsigned(text: str) -> int:
     if not text:
         raise EvalError('strconv.ParseUint: parsing "": invalid syntax')
     if len(text) > 20 or int(text) > UINT_MAX:
-        raise EvalError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
+        raise EvalError(f"strconv.ParseUint: parsing {quote_as_go(text)}: value out of range")
     return int(text)
 
 
-def _identifier(text: str) -> int | str:
+def _parse_prerelease_identifier(text: str) -> int | str:
     if not text:
         raise EvalError("Prerelease is empty")
     if set(text) <= _DIGITS:
         if len(text) > 1 and text[0] == "0":
-            raise EvalError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(text)}")
-        return _unsigned(text)
+            raise EvalError(f"Numeric PreRelease version must not contain leading zeroes {quote_as_go(text)}")
+        return _parse_go_unsigned(text)
     if not set(text) <= _LETTERS:
-        raise EvalError(f"Invalid character(s) found in prerelease {go_quote(text)}")
+        raise EvalError(f"Invalid character(s) found in prerelease {quote_as_go(text)}")
     return text
 
 
@@ -111,7 +118,7 @@ def parse_normalized(text: str, normalize: bool) -> SemverValue:
     return parse(".".join(parts))
 
 
-def _signed(number: int) -> int:
+def _wrap_to_int64(number: int) -> int:
     """Return a part as the API server's int64 holds it: from 2^63 on it wraps around."""
     return number - 2**64 if number > INT_MAX else number
 
@@ -136,7 +143,7 @@ TABLE = (
     ),
     Implementation("semver_is_less_than", "isLessThan", (_V, _V), lambda one, other: one.compare(other) < 0),
     Implementation("semver_compare_to", "compareTo", (_V, _V), SemverValue.compare),
-    Implementation("semver_major", "major", (_V,), lambda version: _signed(version.numbers[0])),
-    Implementation("semver_minor", "minor", (_V,), lambda version: _signed(version.numbers[1])),
-    Implementation("semver_patch", "patch", (_V,), lambda version: _signed(version.numbers[2])),
+    Implementation("semver_major", "major", (_V,), lambda version: _wrap_to_int64(version.numbers[0])),
+    Implementation("semver_minor", "minor", (_V,), lambda version: _wrap_to_int64(version.numbers[1])),
+    Implementation("semver_patch", "patch", (_V,), lambda version: _wrap_to_int64(version.numbers[2])),
 )

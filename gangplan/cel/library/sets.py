@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.cel.library.base import LIST, Implementation
+from gangplan.cel.library.base import LIST_OF_T, Implementation
 from gangplan.cel.operators import has_element
 
 List = list[object]
@@ -24,7 +24,7 @@ def intersects(left: List, right: List) -> bool:
 
 
 TABLE = (
-    Implementation("list_sets_contains_list", "sets.contains", (LIST, LIST), contains),
-    Implementation("list_sets_equivalent_list", "sets.equivalent", (LIST, LIST), equivalent),
-    Implementation("list_sets_intersects_list", "sets.intersects", (LIST, LIST), intersects),
+    Implementation("list_sets_contains_list", "sets.contains", (LIST_OF_T, LIST_OF_T), contains),
+    Implementation("list_sets_equivalent_list", "sets.equivalent", (LIST_OF_T, LIST_OF_T), equivalent),
+    Implementation("list_sets_intersects_list", "sets.intersects", (LIST_OF_T, LIST_OF_T), intersects),
 )

@@ -6,8 +6,8 @@ Positions count code points. Source: cel-go v0.26 `ext/strings.go`, `common/type
 from __future__ import annotations
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.base import STRINGS, I, Implementation, S
-from gangplan.cel.operators import NO_OVERLOAD, show
+from gangplan.cel.library.base import LIST_OF_STRINGS, I, Implementation, S
+from gangplan.cel.operators import NO_OVERLOAD, format_value
 
 _UPPER = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
 _LOWER = {ord(upper): chr(lower) for lower, upper in _UPPER.items()}
@@ -21,7 +21,7 @@ _ESCAPES = str.maketrans(
 )
 
 
-def _text(value: object) -> str:
+def _require_string_argument(value: object) -> str:
     if type(value) is not str:
         raise EvalError(NO_OVERLOAD)
     return value
@@ -29,17 +29,17 @@ def _text(value: object) -> str:
 
 def starts_with(text: object, prefix: object) -> bool:
     """Evaluate `text.startsWith(prefix)`."""
-    return _text(text).startswith(_text(prefix))
+    return _require_string_argument(text).startswith(_require_string_argument(prefix))
 
 
 def ends_with(text: object, suffix: object) -> bool:
     """Evaluate `text.endsWith(suffix)`."""
-    return _text(text).endswith(_text(suffix))
+    return _require_string_argument(text).endswith(_require_string_argument(suffix))
 
 
 def contains(text: object, part: object) -> bool:
     """Evaluate `text.contains(part)`."""
-    return _text(part) in _text(text)
+    return _require_string_argument(part) in _require_string_argument(text)
 
 
 def char_at(text: str, index: int) -> str:
@@ -83,7 +83,7 @@ def join(parts: list[object], separator: str = "") -> str:
     """Evaluate `parts.join(separator)`."""
     for part in parts:
         if type(part) is not str:
-            raise EvalError(f"join: invalid input: {show(part)}")
+            raise EvalError(f"join: invalid input: {format_value(part)}")
     return separator.join(parts)  # type: ignore[arg-type]
 
 
@@ -148,8 +148,8 @@ TABLE = (
     Implementation("string_index_of_string_int", "indexOf", (S, S, I), index_of),
     Implementation("string_last_index_of_string", "lastIndexOf", (S, S), last_index_of),
     Implementation("string_last_index_of_string_int", "lastIndexOf", (S, S, I), last_index_from),
-    Implementation("list_join", "join", (STRINGS,), join),
-    Implementation("list_join_string", "join", (STRINGS, S), join),
+    Implementation("list_join", "join", (LIST_OF_STRINGS,), join),
+    Implementation("list_join_string", "join", (LIST_OF_STRINGS, S), join),
     Implementation("string_lower_ascii", "lowerAscii", (S,), lower_ascii),
     Implementation("string_upper_ascii", "upperAscii", (S,), upper_ascii),
     Implementation("string_replace_string_string", "replace", (S, S, S), replace),

@@ -45,7 +45,7 @@ OVERLOADS: dict[str, Implementation] = {
 }
 
 
-def _by_function() -> dict[str, tuple[Implementation, ...]]:
+def _group_overloads_by_function() -> dict[str, tuple[Implementation, ...]]:
     found: dict[str, list[Implementation]] = {}
     for overload in OVERLOADS.values():
         found.setdefault(overload.function, []).append(overload)
@@ -53,4 +53,4 @@ def _by_function() -> dict[str, tuple[Implementation, ...]]:
 
 
 # By function name, in the order in which they are tried.
-FUNCTIONS: dict[str, tuple[Implementation, ...]] = _by_function()
+FUNCTIONS: dict[str, tuple[Implementation, ...]] = _group_overloads_by_function()

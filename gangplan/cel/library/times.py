@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from gangplan.cel import types
-from gangplan.cel.clock import Civil, civil_in, hours_of, minutes_of, seconds_of
+from gangplan.cel.clock import Civil, convert_to_civil, count_hours, count_minutes, count_seconds
 from gangplan.cel.library.base import Implementation, S
 from gangplan.cel.values import Duration, Timestamp
 
@@ -22,16 +22,16 @@ _PARTS: dict[str, tuple[str, Callable[[Civil], int]]] = {
 }
 
 
-def _part(part: Callable[[Civil], int]) -> Callable[..., int]:
+def _build_timestamp_getter(part: Callable[[Civil], int]) -> Callable[..., int]:
     def get(timestamp: Timestamp, zone: str = "UTC") -> int:
-        return part(civil_in(timestamp, zone))
+        return part(convert_to_civil(timestamp, zone))
 
     return get
 
 
 def milliseconds_of_timestamp(timestamp: Timestamp, zone: str = "UTC") -> int:
     """Evaluate `timestamp.getMilliseconds()`; the zone is looked up as for any part."""
-    civil_in(timestamp, zone)
+    convert_to_civil(timestamp, zone)
     return timestamp.nanoseconds % 10**9 // 10**6
 
 
@@ -40,27 +40,29 @@ def milliseconds_of_duration(duration: Duration) -> int:
     return int(abs(duration.nanoseconds) // 10**6) * (-1 if duration.nanoseconds < 0 else 1)
 
 
-def _timestamps() -> Iterator[Implementation]:
+def _list_timestamp_overloads() -> Iterator[Implementation]:
     for function, (name, part) in _PARTS.items():
         zoned = "timestamp_to_seconds_tz" if name == "seconds" else f"timestamp_to_{name}_with_tz"
-        yield Implementation(f"timestamp_to_{name}", function, (types.TIMESTAMP,), _part(part))
-        yield Implementation(zoned, function, (types.TIMESTAMP, S), _part(part))
+        yield Implementation(
+            f"timestamp_to_{name}", function, (types.TIMESTAMP,), _build_timestamp_getter(part)
+        )
+        yield Implementation(zoned, function, (types.TIMESTAMP, S), _build_timestamp_getter(part))
 
 
 _TIMESTAMP, _DURATION = (types.TIMESTAMP,), (types.DURATION,)
 _MILLISECONDS = "getMilliseconds"
 TABLE = (
-    *_timestamps(),
+    *_list_timestamp_overloads(),
     Implementation("timestamp_to_milliseconds", _MILLISECONDS, _TIMESTAMP, milliseconds_of_timestamp),
     Implementation(
         "timestamp_to_milliseconds_with_tz", _MILLISECONDS, (*_TIMESTAMP, S), milliseconds_of_timestamp
     ),
-    Implementation("duration_to_hours", "getHours", _DURATION, lambda duration: int(hours_of(duration))),
+    Implementation("duration_to_hours", "getHours", _DURATION, lambda duration: int(count_hours(duration))),
     Implementation(
-        "duration_to_minutes", "getMinutes", _DURATION, lambda duration: int(minutes_of(duration))
+        "duration_to_minutes", "getMinutes", _DURATION, lambda duration: int(count_minutes(duration))
     ),
     Implementation(
-        "duration_to_seconds", "getSeconds", _DURATION, lambda duration: int(seconds_of(duration))
+        "duration_to_seconds", "getSeconds", _DURATION, lambda duration: int(count_seconds(duration))
     ),
     Implementation("duration_to_milliseconds", _MILLISECONDS, _DURATION, milliseconds_of_duration),
 )

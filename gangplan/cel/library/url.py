@@ -10,14 +10,14 @@ from gangplan.cel.library.base import Implementation, S
 from gangplan.cel.library.locators import (
     Locator,
     UrlError,
-    escaped_path,
-    query_of,
-    read,
-    read_request,
-    split_port,
-    write,
+    escape_path,
+    format_url,
+    parse_query,
+    parse_request_url,
+    parse_url,
+    split_host_port,
 )
-from gangplan.cel.numbers import go_quote
+from gangplan.cel.numbers import quote_as_go
 from gangplan.cel.types import Type
 from gangplan.cel.values import Opaque
 from gangplan.records import dataclass
@@ -32,48 +32,56 @@ class Url(Opaque):
 
     def same(self, other: Opaque) -> bool:
         """Return whether both have the same normal form."""
-        return isinstance(other, Url) and write(self.locator) == write(other.locator)
+        return isinstance(other, Url) and format_url(self.locator) == format_url(other.locator)
 
 
 def parse(text: str) -> Url:
     """Evaluate `url(text)`: an absolute URL or path. Raises `EvalError`."""
     try:
-        read_request(text)
-        return Url(read(text))
+        parse_request_url(text)
+        return Url(parse_url(text))
     except UrlError as problem:
-        shown = f"parse {go_quote(text)}: {problem}"
+        shown = f"parse {quote_as_go(text)}: {problem}"
         raise EvalError(f"URL parse error during conversion from string: {shown}") from problem
 
 
-def problem_of(text: str) -> str:
+def find_request_uri_problem(text: str) -> str:
     """Return what is wrong with a request URI; empty if nothing is."""
     try:
-        read_request(text)
+        parse_request_url(text)
     except UrlError as problem:
-        return f"parse {go_quote(text)}: {problem}"
+        return f"parse {quote_as_go(text)}: {problem}"
     return ""
 
 
-def _text(data: str) -> str:
+def _decode_url_bytes(data: str) -> str:
     """Return bytes as the text that people see."""
     return data.encode("latin-1").decode(errors="replace")
 
 
 def get_query(url: Url) -> dict[str, list[str]]:
     """Evaluate `url.getQuery()`."""
-    return {_text(key): [_text(value) for value in values] for key, values in query_of(url.locator).items()}
+    return {
+        _decode_url_bytes(key): [_decode_url_bytes(value) for value in values]
+        for key, values in parse_query(url.locator).items()
+    }
 
 
 _U = (types.URL,)
 TABLE = (
     Implementation("string_to_url", "url", (S,), parse),
-    Implementation("is_url_string", "isURL", (S,), lambda text: not problem_of(text)),
+    Implementation("is_url_string", "isURL", (S,), lambda text: not find_request_uri_problem(text)),
     Implementation("url_get_scheme", "getScheme", _U, lambda url: url.locator.scheme),
-    Implementation("url_get_host", "getHost", _U, lambda url: _text(url.locator.host)),
-    Implementation("url_get_hostname", "getHostname", _U, lambda url: _text(split_port(url.locator.host)[0])),
-    Implementation("url_get_port", "getPort", _U, lambda url: split_port(url.locator.host)[1]),
+    Implementation("url_get_host", "getHost", _U, lambda url: _decode_url_bytes(url.locator.host)),
     Implementation(
-        "url_get_escaped_path", "getEscapedPath", _U, lambda url: _text(escaped_path(url.locator))
+        "url_get_hostname",
+        "getHostname",
+        _U,
+        lambda url: _decode_url_bytes(split_host_port(url.locator.host)[0]),
+    ),
+    Implementation("url_get_port", "getPort", _U, lambda url: split_host_port(url.locator.host)[1]),
+    Implementation(
+        "url_get_escaped_path", "getEscapedPath", _U, lambda url: _decode_url_bytes(escape_path(url.locator))
     ),
     Implementation("url_get_query", "getQuery", _U, get_query),
 )

@@ -11,18 +11,29 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.made import Origin
-from gangplan.imports.managed.azureml_sweep import SweptAccount, trials_of
-from gangplan.imports.managed.azureml_tables import ASKED, ASKED_BELOW, DROPPED, DROPPED_BELOW
-from gangplan.imports.managed.pod import Managed, claim_of
-from gangplan.imports.managed.rest import PLACEHOLDER, mark, started_by, store_of, tag
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.made import OriginValue
+from gangplan.imports.managed.azureml_sweep import SweptAccount, read_search_trials
+from gangplan.imports.managed.azureml_tables import (
+    AZUREML_ASKED,
+    AZUREML_ASKED_BELOW,
+    AZUREML_DROPPED,
+    AZUREML_DROPPED_BELOW,
+)
+from gangplan.imports.managed.pod import ManagedPod, build_claim_name
+from gangplan.imports.managed.rest import (
+    EXPRESSION_PATTERN,
+    count_started_processes,
+    find_data_store,
+    map_tag,
+    mark_below,
+)
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.trials import mark as mark_of
-from gangplan.imports.workload import Hint, Role, Setting, SourceError, Start, Workload
+from gangplan.imports.trials import build_parameter_mark as mark_of
+from gangplan.imports.workload import Hint, PodRole, SourceError, SourceJob, SourceSetting, StartMethod
 
 _OPTIONAL = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
-_STARTS: dict[str, Start] = {"mpi": "mpi", "pytorch": "torch", "tensorflow": "plain"}
+_STARTS: dict[str, StartMethod] = {"mpi": "mpi", "pytorch": "torch", "tensorflow": "plain"}
 # Images of Microsoft's curated environments (learn.microsoft.com/azure/machine-learning/resource-curated-environments).
 _CURATED = re.compile(
     r"azureml://registries/azureml/environments/(?P<name>[^/]+)/(?:versions|labels)/(?P<version>[^/]+)"
@@ -45,7 +56,7 @@ def is_command_job(value: Mapping[str, Any]) -> bool:
     )
 
 
-def read_azureml(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_azureml(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a command job.
 
     Raises SourceError for what is not a single run: Ray, or a step of a search.
@@ -56,10 +67,10 @@ def read_azureml(account: Account, others: Sequence[OtherObject] = ()) -> Worklo
 class _Job:
     def __init__(self, account: Account) -> None:
         self.account, self.root = account, account.root()
-        self.managed = Managed(account)
+        self.managed = ManagedPod(account)
         self.values: dict[str, str] = {}
 
-    def workload(self) -> Workload:
+    def workload(self) -> SourceJob:
         """Return the workload, with every field in its account."""
         root = self.root
         kind = root["distribution"]["type"].text().lower().replace("_", "")
@@ -70,16 +81,16 @@ class _Job:
             )
         name = root["name"].text() or root["display_name"].text() or root["experiment_name"].text()
         start = _STARTS.get(kind, "plain")
-        work = Workload("AzureML", name or "job", start, self.account, ())
+        work = SourceJob("AzureML", name or "job", start, self.account, ())
         work.others, work.framework = (
             getattr(self.account, "others", ()),
             kind if kind == "tensorflow" else "",
         )
         if isinstance(self.account, SweptAccount):
-            work.trials = trials_of(self.account.search, work.questions)
+            work.trials = read_search_trials(self.account.search, work.questions)
         count = root["resources"]["instance_count"]
         workers = max(1, count.number() or 1)
-        work.settings["workers"] = Setting(workers, count.mapped("workers") if count else root)
+        work.settings["workers"] = SourceSetting(workers, count.mapped("workers") if count else root)
         self._machine(work)
         self._ranks(work, kind)
         self._image(work)
@@ -87,17 +98,20 @@ class _Job:
         self._command(work)
         for key, node in root["environment_variables"].fields():
             self.managed.env.append((key, self._filled(node.text(), work, node), node))
-        work.roles = (Role("worker", workers, self.managed.pod()),)
+        work.roles = (PodRole("worker", workers, self.managed.pod()),)
         self._policies(work)
-        for tables, how in (((DROPPED_BELOW, DROPPED), "dropped"), ((ASKED_BELOW, ASKED), "asked")):
+        for tables, how in (
+            ((AZUREML_DROPPED_BELOW, AZUREML_DROPPED), "dropped"),
+            ((AZUREML_ASKED_BELOW, AZUREML_ASKED), "asked"),
+        ):
             for table in tables:
                 for path, why in table.items():
-                    mark(root, path.split("."), how, why)
+                    mark_below(root, path.split("."), how, why)
         if not kind:
-            work.again = partial(_again, work)
+            work.again = partial(_set_start_method, work)
         return work
 
-    def _machine(self, work: Workload) -> None:
+    def _machine(self, work: SourceJob) -> None:
         root = self.root
         machine, compute = root["resources"]["instance_type"], root["compute"]
         if machine:
@@ -107,7 +121,7 @@ class _Job:
             bare = re.sub(r"^azureml:", "", compute.text()).rpartition("/")[2].partition("@")[0]
             work.hints.append(Hint("pool", bare, compute))
 
-    def _ranks(self, work: Workload, kind: str) -> None:
+    def _ranks(self, work: SourceJob, kind: str) -> None:
         """Map processes per machine; without a machine type, a machine is assumed to have as many GPUs."""
         distribution = self.root["distribution"]
         distribution["type"].mapped("framework")
@@ -115,7 +129,7 @@ class _Job:
         count = per.number()
         work.starts_ranks = kind == "mpi"
         if kind == "pytorch" and not self.managed.machine:
-            gpus = max(count or 1, started_by(self.root, int(work.settings["workers"].value)))
+            gpus = max(count or 1, count_started_processes(self.root, int(work.settings["workers"].value)))
             self.managed.gpus, self.managed.machine_node = gpus, per if per else distribution
             work.questions.append(
                 (
@@ -126,7 +140,7 @@ class _Job:
             )
         if kind in ("mpi", "pytorch"):
             usual = self.managed.gpu_count if kind == "pytorch" else 1
-            work.settings["slots"] = Setting(
+            work.settings["slots"] = SourceSetting(
                 count or usual or 1, per.mapped("slots") if per else distribution
             )
         for name in ("parameter_server_count", "worker_count"):
@@ -136,16 +150,18 @@ class _Job:
             elif node:
                 node.asked("a run has workers alone; MultiWorkerMirroredStrategy needs no parameter servers")
 
-    def _image(self, work: Workload) -> None:
+    def _image(self, work: SourceJob) -> None:
         environment = self.root["environment"]
         if environment["image"]:
-            self.managed.image = Origin(environment["image"].text(), environment["image"])
+            self.managed.image = OriginValue(environment["image"].text(), environment["image"])
             return
         found = _CURATED.search(environment.text())
         if found:
             name = (found["name"] or found["older"]).lower()
             version = found["version"] or found["label"]
-            self.managed.image = Origin(f"mcr.microsoft.com/azureml/curated/{name}:{version}", environment)
+            self.managed.image = OriginValue(
+                f"mcr.microsoft.com/azureml/curated/{name}:{version}", environment
+            )
         elif environment and not isinstance(environment.value, dict):
             environment.asked(
                 "the environment is kept by the workspace; --image names its image in the catalog"
@@ -156,7 +172,7 @@ class _Job:
                 (environment["conda_file"], why, "Build an image with them, and list it in the catalog.")
             )
 
-    def _data(self, work: Workload) -> None:
+    def _data(self, work: SourceJob) -> None:
         """Map inputs and outputs: data become claims of the team, everything else a value."""
         for name, node in self.root["inputs"].fields():
             self._input(name, node, work)
@@ -164,7 +180,7 @@ class _Job:
             folder = f"/outputs/{name}"
             place = node["path"] if node["path"] else node["type"] if node["type"] else node
             self._claim(
-                store_of(node["path"].text()) or self.root["name"].text() or "outputs",
+                find_data_store(node["path"].text()) or self.root["name"].text() or "outputs",
                 name,
                 folder,
                 False,
@@ -173,11 +189,11 @@ class _Job:
             )
             self.values[f"outputs.{name}"] = folder
             if not isinstance(node.value, dict):
-                node.mapped(f"data.{claim_of('outputs', name)}")
+                node.mapped(f"data.{build_claim_name('outputs', name)}")
 
-    def _input(self, name: str, node: Node, work: Workload) -> None:
+    def _input(self, name: str, node: SourceNode, work: SourceJob) -> None:
         path, kind = node["path"], node["type"].text()
-        handed = PLACEHOLDER.fullmatch((path or node).text())
+        handed = EXPRESSION_PATTERN.fullmatch((path or node).text())
         if handed is not None:
             self._handed(name, handed[1], path or node, work)
             return
@@ -188,7 +204,7 @@ class _Job:
                 f"{folder}/{posixpath.basename(path.text())}" if is_file and path else folder
             )
             self._claim(
-                store_of(path.text()),
+                find_data_store(path.text()),
                 name,
                 folder,
                 node["mode"].text() not in ("rw_mount", "upload"),
@@ -198,7 +214,7 @@ class _Job:
         elif node.text().startswith(("azureml:", "wasbs://", "abfss://")):
             folder = f"/inputs/{name}"
             self.values[f"inputs.{name}"] = folder
-            self._claim(store_of(node.text()), name, folder, True, node, work)
+            self._claim(find_data_store(node.text()), name, folder, True, node, work)
         elif isinstance(node.value, dict):
             value = node["value"] if node["value"] else node["default"]
             self.values[f"inputs.{name}"] = value.text()
@@ -207,12 +223,12 @@ class _Job:
             self.values[f"inputs.{name}"] = node.text()
             node.mapped("command")
 
-    def _handed(self, name: str, what: str, node: Node, work: Workload) -> None:
+    def _handed(self, name: str, what: str, node: SourceNode, work: SourceJob) -> None:
         """Map an input that the pipeline passes: another step's output is on its claim, else ask."""
         found = re.fullmatch(r"parent\.jobs\.([\w-]+)\.outputs\.([\w-]+)", what)
         self.values[f"inputs.{name}"] = f"/inputs/{name}" if found else node.text()
         if found:
-            claim = claim_of(*found.groups())
+            claim = build_claim_name(*found.groups())
             self.managed.mounts.append((claim, f"/inputs/{name}", False, node))
             work.claims = {**work.claims, claim: ("ReadWriteMany",)}
             node.mapped(f"data.{claim}")
@@ -222,8 +238,10 @@ class _Job:
                 (node, f"the pipeline gives the value of {name}", "Write it into the command.")
             )
 
-    def _claim(self, store: str, name: str, folder: str, reads: bool, node: Node, work: Workload) -> None:
-        claim = claim_of(store, name)
+    def _claim(
+        self, store: str, name: str, folder: str, reads: bool, node: SourceNode, work: SourceJob
+    ) -> None:
+        claim = build_claim_name(store, name)
         self.managed.mounts.append((claim, folder, reads, node))
         node.mapped(f"data.{claim}")
         work.claims = {**work.claims, claim: ("ReadOnlyMany",) if reads else ("ReadWriteMany",)}
@@ -241,11 +259,11 @@ class _Job:
             )
         )
 
-    def _filled(self, text: str, work: Workload, node: Node) -> str:
+    def _filled(self, text: str, work: SourceJob, node: SourceNode) -> str:
         """Return a text with its placeholders filled in; ask about those without a value."""
         text = _OPTIONAL.sub(
             lambda found: (
-                found[1] if all(one in self.values for one in PLACEHOLDER.findall(found[1])) else ""
+                found[1] if all(one in self.values for one in EXPRESSION_PATTERN.findall(found[1])) else ""
             ),
             text,
         )
@@ -266,9 +284,9 @@ class _Job:
             )
             return found[0]
 
-        return PLACEHOLDER.sub(value, text)
+        return EXPRESSION_PATTERN.sub(value, text)
 
-    def _command(self, work: Workload) -> None:
+    def _command(self, work: SourceJob) -> None:
         command = self.root["command"]
         text = self._filled(command.text().strip(), work, command)
         self.managed.command, self.managed.command_node = ("bash", "-c", text), command
@@ -278,25 +296,27 @@ class _Job:
             code.asked(why)
             work.questions.append((code, why, "Put it into the image, and name its folder: workdir."))
 
-    def _policies(self, work: Workload) -> None:
+    def _policies(self, work: SourceJob) -> None:
         root = self.root
         limit = root["limits"]["timeout"]
         if (seconds := limit.number()) is not None:
-            work.settings["timeout"] = Setting(seconds, limit)
+            work.settings["timeout"] = SourceSetting(seconds, limit)
         priority = root["queue_settings"]["priority"]
         if priority:
             level = {"low": "low", "medium": "normal", "high": "high"}.get(
                 priority.text().lower(), priority.text()
             )
-            work.settings["priority"] = Setting(level, priority)
+            work.settings["priority"] = SourceSetting(level, priority)
         for name in ("name", "display_name"):
             root[name].mapped("name")
         if root["description"]:
             text = " ".join(root["description"].text().split())
-            work.settings["description"] = Setting(text[:2000], root["description"].mapped("description"))
+            work.settings["description"] = SourceSetting(
+                text[:2000], root["description"].mapped("description")
+            )
         for key, node in root["tags"].fields():
-            tag(key, node, work)
+            map_tag(key, node, work)
 
 
-def _again(work: Workload, start: Start) -> None:
+def _set_start_method(work: SourceJob, start: StartMethod) -> None:
     work.start = start

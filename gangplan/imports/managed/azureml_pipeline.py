@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.findings import Finding, Location
-from gangplan.imports.account import Account, Node
+from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.comments import Comments
 from gangplan.imports.managed.azureml import is_command_job
-from gangplan.imports.managed.azureml_step import PARENT, StepAccount, component_of, joined
-from gangplan.imports.managed.azureml_sweep import swept
-from gangplan.imports.sources import SourceObject, objects_of
+from gangplan.imports.managed.azureml_step import (
+    PARENT_INPUT_PATTERN,
+    StepAccount,
+    find_step_component,
+    merge_step,
+)
+from gangplan.imports.managed.azureml_sweep import convert_search
+from gangplan.imports.sources import SourceObject, read_source_objects
 from gangplan.imports.workload import SourceError
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
@@ -56,14 +61,14 @@ class _Found:
     left: list[Account] = field(default_factory=list)
 
 
-def find_azureml(
+def find_azureml_jobs(
     files: Sequence[Path], filled: Mapping[str, str]
 ) -> tuple[list[SourceObject], list[Finding]]:
     """Find command jobs, searches and steps of pipelines in files.
 
     A component that a workspace or a registry keeps is known if its file is among these.
     """
-    jobs, findings = objects_of(files, lambda value: _is_job(value) or _is_component(value), filled)
+    jobs, findings = read_source_objects(files, lambda value: _is_job(value) or _is_component(value), filled)
     known = {str(one.value["name"]): one.account for one in jobs if _is_component(one.value)}
     found = _Found(known, findings)
     for one in jobs:
@@ -71,14 +76,14 @@ def find_azureml(
         if _is_component(one.value) and not all(_is_component(each.value) for each in jobs):
             continue  # it only serves the jobs that use it
         if kind == "sweep":
-            _search(one, found)
+            _add_sweep_source(one, found)
         elif is_command_job(one.value):
             found.sources.append(one)
         elif isinstance(one.value.get("jobs"), dict):
             before = len(found.sources)
-            _steps(one.account, one, found, (), one.account.root()["inputs"])
+            _add_pipeline_steps(one.account, one, found, (), one.account.root()["inputs"])
             if len(found.sources) > before:
-                _whole(one.account, found.sources[before], found.left)
+                _account_for_pipeline_fields(one.account, found.sources[before], found.left)
                 findings.append(Finding(IMPORT_ASKED, one.account.where(()), *_IN_ORDER))
             found.left.clear()
         elif kind in _OTHERS:
@@ -100,18 +105,18 @@ def _is_component(value: Mapping[str, Any]) -> bool:
     return "Component" in str(value.get("$schema", "")) and "name" in value
 
 
-def _search(one: SourceObject, found: _Found) -> None:
+def _add_sweep_source(one: SourceObject, found: _Found) -> None:
     """Add a search, as the job of one trial."""
     try:
-        component = component_of(one.account.root(), found.known, "trial")
-        found.sources.append(replace(one, account=swept(one.account, component)))
+        component = find_step_component(one.account.root(), found.known, "trial")
+        found.sources.append(replace(one, account=convert_search(one.account, component)))
     except SourceError as error:
         found.findings.append(
             Finding(IMPORT_SOURCE, one.account.where(()), f"it cannot be imported: {error}", error.help)
         )
 
 
-def _elsewhere(place: Location, name: str, step: Mapping[str, Any]) -> Finding:
+def _build_refused_step_finding(place: Location, name: str, step: Mapping[str, Any]) -> Finding:
     """Return the finding for a step that is not a command, or whose command is not in the files."""
     if (kind := str(step.get("type", ""))) in _OTHERS:
         why, help = _OTHERS[kind]
@@ -123,12 +128,12 @@ def _elsewhere(place: Location, name: str, step: Mapping[str, Any]) -> Finding:
     return Finding(IMPORT_SOURCE, place, f"the step {name} is in {what}", help)
 
 
-def _steps(
+def _add_pipeline_steps(
     account: Account,
     pipeline: SourceObject,
     found: _Found,
     above: tuple[tuple[str, Account], ...],
-    given: Node,
+    given: SourceNode,
 ) -> None:
     """Add the steps of a pipeline, each as a separate source; a spec does not have their order.
 
@@ -142,7 +147,7 @@ def _steps(
             found.findings.append(Finding(IMPORT_SOURCE, place.where, f"the step {name} is no job"))
             continue
         own = account.part(("jobs", name))
-        component = component_of(own.root(), found.known)
+        component = find_step_component(own.root(), found.known)
         whole = "-".join([*(one for one, _ in above), name])
         inner = component.root()["jobs"] if component is not None else None
         if (
@@ -152,22 +157,22 @@ def _steps(
             and inner.value
             and len(above) < _DEEPEST
         ):
-            handed = _handed(own.root(), component.root(), given)
+            handed = _merge_nested_pipeline_inputs(own.root(), component.root(), given)
             before = len(found.sources)
-            _steps(component, pipeline, found, (*above, (name, own)), handed)
+            _add_pipeline_steps(component, pipeline, found, (*above, (name, own)), handed)
             if len(found.sources) > before:
-                _whole(component, found.sources[before], ())
+                _account_for_pipeline_fields(component, found.sources[before], ())
         elif kind_of(step) == "sweep":
-            _search(replace(pipeline, account=own, value=step), found)
+            _add_sweep_source(replace(pipeline, account=own, value=step), found)
         elif (component is not None and "command" in component.root().value) or is_command_job(
             {"type": "command", **step}
         ):
-            one = joined(own, whole, component, given)
+            one = merge_step(own, whole, component, given)
             one.others = (*one.others, *(each for _, each in above))
             comments = Comments("", None, ()) if above else pipeline.comments.below(("jobs", name))
             found.sources.append(SourceObject(one, step, comments, pipeline.others))
         else:
-            refused = _elsewhere(place.where, whole, step)
+            refused = _build_refused_step_finding(place.where, whole, step)
             own.mark((), "asked", "", refused.message)
             found.left.append(own)
             found.findings.append(refused)
@@ -185,7 +190,7 @@ _OF_WHOLE = {
 }
 
 
-def _whole(pipeline: Account, first: SourceObject, left: Sequence[Account]) -> None:
+def _account_for_pipeline_fields(pipeline: Account, first: SourceObject, left: Sequence[Account]) -> None:
     """Add what a pipeline has besides steps to the account of its first step.
 
     Steps that are `left` because they were refused are added, too.
@@ -198,7 +203,7 @@ def _whole(pipeline: Account, first: SourceObject, left: Sequence[Account]) -> N
         account.others = (*account.others, rest, *left)
 
 
-def _handed(step: Node, component: Node, given: Node) -> Node:
+def _merge_nested_pipeline_inputs(step: SourceNode, component: SourceNode, given: SourceNode) -> SourceNode:
     """Return the inputs of a pipeline that is a component.
 
     The step's values, with the outer pipeline's filled in, override the component's defaults.
@@ -208,10 +213,10 @@ def _handed(step: Node, component: Node, given: Node) -> Node:
         node.dropped("the step gives its value")
         values[name] = node["default"].value if isinstance(node.value, dict) else node.value
     for name, node in step["inputs"].fields():
-        handed = PARENT.fullmatch(node.text())
+        handed = PARENT_INPUT_PATTERN.fullmatch(node.text())
         values[name] = given[handed[1]].value if handed and given[handed[1]] else node.value
         node.mapped("command")
     step["component"].dropped("its steps have their commands")
     step["type"].dropped("it says what kind of step this is")
     step["outputs"].asked("what the pipeline hands from one step to the next")
-    return Node(step.account, ("inputs",), values)
+    return SourceNode(step.account, ("inputs",), values)

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.made import SELF, Made, Origin
-from gangplan.imports.managed.rest import PLACEHOLDER
-from gangplan.source import FileLimits, load_several
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.made import SELF_KEY, MadeNode, OriginValue
+from gangplan.imports.managed.rest import EXPRESSION_PATTERN
+from gangplan.source import FileLimits, load_all_documents
 
 # Blocks whose fields override those of the component one by one (azure-ai-ml 1.35,
 # entities/_builders/command.py).
@@ -26,7 +26,7 @@ _KEPT = re.compile(
 )
 _PARENT = "parent.inputs."
 # A reference to an input of the pipeline.
-PARENT = re.compile(r"\$\{\{\s*parent\.inputs\.([\w.-]+)\s*\}\}")
+PARENT_INPUT_PATTERN = re.compile(r"\$\{\{\s*parent\.inputs\.([\w.-]+)\s*\}\}")
 _OVER = "the step of the pipeline says another"
 
 
@@ -40,12 +40,14 @@ class StepAccount(Account):
         self._marks = step._marks
         self.tree, self.others = tree, others
 
-    def root(self) -> Node:
+    def root(self) -> SourceNode:
         """Return the node at the top of the whole job."""
-        return Made(self, self.tree)
+        return MadeNode(self, self.tree)
 
 
-def component_of(step: Node, known: Mapping[str, Account], key: str = "component") -> Account | None:
+def find_step_component(
+    step: SourceNode, known: Mapping[str, Account], key: str = "component"
+) -> Account | None:
     """Return the component that a step refers to; None if it is not available here.
 
     It is a file next to the pipeline's, or one of the `known` by name if a workspace or a registry keeps it.
@@ -59,7 +61,7 @@ def component_of(step: Node, known: Mapping[str, Account], key: str = "component
     path = Path(step.account.file).parent / name.removeprefix("file:")
     if path.suffix.lower() not in (".yml", ".yaml") or not path.is_file() or path.is_symlink():
         return None
-    documents, _ = load_several(path.read_bytes(), path.as_posix(), _LIMITS)
+    documents, _ = load_all_documents(path.read_bytes(), path.as_posix(), _LIMITS)
     is_command = (
         len(documents) == 1
         and isinstance(documents[0].value, dict)
@@ -68,14 +70,14 @@ def component_of(step: Node, known: Mapping[str, Account], key: str = "component
     return Account.of(documents[0]) if is_command else None
 
 
-def joined(step: Account, name: str, component: Account | None, given: Node) -> StepAccount:
+def merge_step(step: Account, name: str, component: Account | None, given: SourceNode) -> StepAccount:
     """Merge the step `name` and its component into one job; `given` are the inputs of the pipeline."""
     root = step.root()
     base = component.root() if component is not None else None
-    tree: dict[str, Any] = {"name": Origin(name)}
+    tree: dict[str, Any] = {"name": OriginValue(name)}
     if base is not None:
         tree |= {
-            key: tree_of(node)
+            key: build_origin_tree(node)
             for key, node in base.fields()
             if key not in ("name", "version", "display_name")
         }
@@ -88,41 +90,47 @@ def joined(step: Account, name: str, component: Account | None, given: Node) -> 
         elif key in _JOINED and isinstance(below, dict) and isinstance(node.value, dict) and base is not None:
             for inner, one in node.fields():
                 base[key][inner].dropped(_OVER)
-                below[inner] = tree_of(one)
+                below[inner] = build_origin_tree(one)
         else:
             if base is not None:
                 base[key].dropped(_OVER)
-            tree[key] = tree_of(node)
-    _hand_over(tree.get("inputs"), given)
+            tree[key] = build_origin_tree(node)
+    _fill_in_pipeline_inputs(tree.get("inputs"), given)
     others = (component,) if component is not None else ()
     return StepAccount(step, tree, others)
 
 
-def _hand_over(inputs: Any, given: Node) -> None:
+def _fill_in_pipeline_inputs(inputs: Any, given: SourceNode) -> None:
     """Fill in inputs that refer to the pipeline's: scalars, data, or defaults of inputs with a type."""
     for name, one in inputs.items() if isinstance(inputs, dict) else ():
         place = one.get("path") if isinstance(one, dict) else one
-        found = PLACEHOLDER.fullmatch(str(place.value)) if isinstance(place, Origin) else None
-        if not isinstance(place, Origin) or found is None or not found[1].startswith(_PARENT):
+        found = EXPRESSION_PATTERN.fullmatch(str(place.value)) if isinstance(place, OriginValue) else None
+        if not isinstance(place, OriginValue) or found is None or not found[1].startswith(_PARENT):
             continue
         value = given[found[1].removeprefix(_PARENT)]
         if value and place.node is not None:
             place.node.mapped("command")
             value.mapped("command")
-            inputs[name] = _plain(value.value, place.node)
+            inputs[name] = _build_pipeline_value_tree(value.value, place.node)
 
 
-def _plain(value: Any, node: Node) -> Any:
+def _build_pipeline_value_tree(value: Any, node: SourceNode) -> Any:
     """Return a value of the pipeline, at the place in the step that refers to it."""
     if isinstance(value, dict):
-        return {SELF: Origin(None, node), **{key: _plain(one, node) for key, one in value.items()}}
-    return Origin(value, node)
+        return {
+            SELF_KEY: OriginValue(None, node),
+            **{key: _build_pipeline_value_tree(one, node) for key, one in value.items()},
+        }
+    return OriginValue(value, node)
 
 
-def tree_of(node: Node) -> Any:
+def build_origin_tree(node: SourceNode) -> Any:
     """Convert a part of a source to a tree whose leaves know where they come from."""
     if isinstance(node.value, dict):
-        return {SELF: Origin(None, node), **{key: tree_of(one) for key, one in node.fields()}}
+        return {
+            SELF_KEY: OriginValue(None, node),
+            **{key: build_origin_tree(one) for key, one in node.fields()},
+        }
     if isinstance(node.value, list):
-        return [tree_of(one) for one in node.items()]
-    return Origin(node.value, node)
+        return [build_origin_tree(one) for one in node.items()]
+    return OriginValue(node.value, node)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.made import SELF, Origin
-from gangplan.imports.managed.azureml_step import StepAccount, tree_of
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.made import SELF_KEY, OriginValue
+from gangplan.imports.managed.azureml_step import StepAccount, build_origin_tree
 from gangplan.imports.trials import Trials
 from gangplan.imports.workload import SourceError
 
@@ -33,7 +33,7 @@ class SweptAccount(StepAccount):
         self.search = search
 
 
-def swept(search: Account, component: Account | None) -> SweptAccount:
+def convert_search(search: Account, component: Account | None) -> SweptAccount:
     """Convert a search to the job of one trial. Raises SourceError if the trial is kept elsewhere."""
     root = search.root()
     trial = component.root() if component is not None else root["trial"]
@@ -42,13 +42,13 @@ def swept(search: Account, component: Account | None) -> SweptAccount:
             f"its trial is in {root['trial'].text() or 'another file'}",
             "Name the file of the component, too; or write the trial inline.",
         )
-    tree: dict[str, Any] = {SELF: Origin(None, root)}
+    tree: dict[str, Any] = {SELF_KEY: OriginValue(None, root)}
     skipped = ("name", "version", "display_name", "type", "$schema") if component is not None else ()
     for key, node in trial.fields():
         if key in skipped:
             node.dropped("the search has its own name")
         else:
-            tree[key] = tree_of(node)
+            tree[key] = build_origin_tree(node)
     if component is not None:
         root["trial"].dropped("the component has its command")
     for key, node in root.fields():
@@ -58,25 +58,25 @@ def swept(search: Account, component: Account | None) -> SweptAccount:
         if key in ("inputs", "outputs") and isinstance(below, dict) and isinstance(node.value, dict):
             for inner, one in node.fields():
                 trial[key][inner].dropped("the search says another")
-                below[inner] = tree_of(one)
+                below[inner] = build_origin_tree(one)
         else:
-            tree[key] = tree_of(node)
+            tree[key] = build_origin_tree(node)
     limit = root["limits"]["trial_timeout"]
     if limit:
-        tree["limits"] = {"timeout": Origin(limit.value, limit)}
+        tree["limits"] = {"timeout": OriginValue(limit.value, limit)}
     for key in ("type", "$schema"):
         root[key].dropped("it says what kind of file this is")
     return SweptAccount(search, tree, (component,) if component is not None else ())
 
 
-def trials_of(search: Account, questions: list[tuple[Node, str, str]]) -> Trials:
+def read_search_trials(search: Account, questions: list[tuple[SourceNode, str, str]]) -> Trials:
     """Return the trials of a search.
 
     Raises SourceError for a distribution that a sweep does not have.
     """
     root = search.root()
     space, limits = root["search_space"], root["limits"]
-    of = {name: _drawn(name, node) for name, node in space.fields()}
+    of = {name: _convert_search_parameter(name, node) for name, node in space.fields()}
     if not of:
         raise SourceError("its search_space is empty", "Write what it searches.")
     samples, at_once = limits["max_total_trials"], limits["max_concurrent_trials"]
@@ -116,7 +116,7 @@ def trials_of(search: Account, questions: list[tuple[Node, str, str]]) -> Trials
     return Trials(parameters, max(1, count), space)
 
 
-def _drawn(name: str, node: Node) -> Any:
+def _convert_search_parameter(name: str, node: SourceNode) -> Any:
     """Convert a parameter to a list of values or a range.
 
     Raises SourceError for a distribution that a sweep does not have.
@@ -132,7 +132,11 @@ def _drawn(name: str, node: Node) -> Any:
     if kind == "uniform" and numbers:
         return {"min": float(low), "max": float(high)}
     if kind == "loguniform" and numbers:
-        return {"min": _rounded(math.exp(low)), "max": _rounded(math.exp(high)), "scale": "log"}
+        return {
+            "min": _round_search_value(math.exp(low)),
+            "max": _round_search_value(math.exp(high)),
+            "scale": "log",
+        }
     step = node["q"].value
     if (
         kind == "quniform"
@@ -142,13 +146,13 @@ def _drawn(name: str, node: Node) -> Any:
         and (high - low) / step < 10_000
     ):
         first, last = round(low / step), round(high / step)
-        return [_rounded(number * step) for number in range(first, last + 1)]
+        return [_round_search_value(number * step) for number in range(first, last + 1)]
     raise SourceError(
         f"{name} is drawn by {kind or 'nothing'}, and a sweep draws from lists and ranges",
         "Write its values: choice; or a range: uniform, loguniform.",
     )
 
 
-def _rounded(number: float) -> float:
+def _round_search_value(number: float) -> float:
     """Round a number to what people write, without floating-point noise."""
     return float(f"{number:.10g}")

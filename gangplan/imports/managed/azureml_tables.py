@@ -10,7 +10,7 @@ from __future__ import annotations
 _PAST = "it is of a job that was submitted"
 _WHERE = "the team's clusters say where its runs go"
 
-DROPPED: dict[str, str] = {
+AZUREML_DROPPED: dict[str, str] = {
     "$schema": "the spec has its own",
     "type": "the spec has its own",
     **dict.fromkeys(
@@ -23,11 +23,11 @@ DROPPED: dict[str, str] = {
     "is_deterministic": "runs keep no results of others",
     "version": "Git has the versions of a spec",
 }
-ASKED: dict[str, str] = {
+AZUREML_ASKED: dict[str, str] = {
     "services": "a run has no doors to the outside; debuggers of the team may open a shell",
     "identity": "a run has no rights at the cloud by itself; keys come from secrets, or the platform gives an identity",
 }
-DROPPED_BELOW: dict[str, str] = {
+AZUREML_DROPPED_BELOW: dict[str, str] = {
     "resources.shm_size": "every run has shared memory of half of its memory at /dev/shm",
     "resources.properties": _WHERE,
     "resources.locations": _WHERE,
@@ -48,7 +48,7 @@ DROPPED_BELOW: dict[str, str] = {
     "outputs.name": "a run registers no data",
     "outputs.version": "a run registers no data",
 }
-ASKED_BELOW: dict[str, str] = {
+AZUREML_ASKED_BELOW: dict[str, str] = {
     "resources.docker_args": "how containers start belongs to the platform; shared memory is there already",
     "environment.conda_file": "packages of a conda file have to be in the image",
     "environment.build": "build the image before, and list it in the catalog",

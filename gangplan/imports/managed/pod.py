@@ -6,9 +6,9 @@ import re
 from dataclasses import field
 from typing import Any
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.made import SELF, Made, Origin
-from gangplan.imports.pods import PodOf, pod_of
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.made import SELF_KEY, MadeNode, OriginValue
+from gangplan.imports.pods import SourcePod, read_pod_template
 from gangplan.records import dataclass
 from gangplan.spec.machines import INSTANCES
 
@@ -18,18 +18,18 @@ _OF_CPU, _OF_MEMORY = 90, 85
 
 
 @dataclass(slots=True)
-class Managed:
+class ManagedPod:
     """What a service starts on each of its machines."""
 
     account: Account
-    image: Origin | None = None
+    image: OriginValue | None = None
     command: tuple[str, ...] = ()
-    command_node: Node | None = None
-    workdir: Origin | None = None
-    env: list[tuple[str, str, Node]] = field(default_factory=list)
-    mounts: list[tuple[str, str, bool, Node]] = field(default_factory=list)
+    command_node: SourceNode | None = None
+    workdir: OriginValue | None = None
+    env: list[tuple[str, str, SourceNode]] = field(default_factory=list)
+    mounts: list[tuple[str, str, bool, SourceNode]] = field(default_factory=list)
     machine: str = ""
-    machine_node: Node | None = None
+    machine_node: SourceNode | None = None
     gpus: int | None = None
 
     @property
@@ -38,23 +38,27 @@ class Managed:
         known = INSTANCES.get(self.machine.lower())
         return known.gpus if known else self.gpus or 0
 
-    def pod(self) -> PodOf:
+    def pod(self) -> SourcePod:
         """Build the pod; its volumes are claims."""
         container: dict[str, Any] = {
-            SELF: Origin(None, self.command_node),
-            "name": Origin("node"),
-            "command": Origin(list(self.command), self.command_node),
+            SELF_KEY: OriginValue(None, self.command_node),
+            "name": OriginValue("node"),
+            "command": OriginValue(list(self.command), self.command_node),
             "env": [
-                {SELF: Origin(None, node), "name": Origin(name, node), "value": Origin(value, node)}
+                {
+                    SELF_KEY: OriginValue(None, node),
+                    "name": OriginValue(name, node),
+                    "value": OriginValue(value, node),
+                }
                 for name, value, node in self.env
             ],
             "resources": {"limits": self._limits()},
             "volumeMounts": [
                 {
-                    SELF: Origin(None, node),
-                    "name": Origin(claim),
-                    "mountPath": Origin(path, node),
-                    "readOnly": Origin(reads, node),
+                    SELF_KEY: OriginValue(None, node),
+                    "name": OriginValue(claim),
+                    "mountPath": OriginValue(path, node),
+                    "readOnly": OriginValue(reads, node),
                 }
                 for claim, path, reads, node in self.mounts
             ],
@@ -66,28 +70,35 @@ class Managed:
         by_claim = {claim: (reads, node) for claim, _, reads, node in self.mounts}
         volumes = [
             {
-                SELF: Origin(None, node),
-                "name": Origin(claim),
-                "persistentVolumeClaim": {"claimName": Origin(claim, node), "readOnly": Origin(reads, node)},
+                SELF_KEY: OriginValue(None, node),
+                "name": OriginValue(claim),
+                "persistentVolumeClaim": {
+                    "claimName": OriginValue(claim, node),
+                    "readOnly": OriginValue(reads, node),
+                },
             }
             for claim, (reads, node) in by_claim.items()
         ]
-        pod = pod_of(Made(self.account, {"spec": {"containers": [container], "volumes": volumes}}))
+        pod = read_pod_template(
+            MadeNode(self.account, {"spec": {"containers": [container], "volumes": volumes}})
+        )
         assert pod is not None
         return pod
 
-    def _limits(self) -> dict[str, Origin]:
-        found: dict[str, Origin] = {}
+    def _limits(self) -> dict[str, OriginValue]:
+        found: dict[str, OriginValue] = {}
         if self.gpu_count:
-            found[_GPU] = Origin(str(self.gpu_count), self.machine_node)
+            found[_GPU] = OriginValue(str(self.gpu_count), self.machine_node)
         known = INSTANCES.get(self.machine.lower())
         if known is not None and not known.gpus:  # with GPUs, a worker gets its share of the node
-            found["cpu"] = Origin(str(max(1, known.cpu * _OF_CPU // 100)), self.machine_node)
-            found["memory"] = Origin(f"{max(1, int(known.memory * _OF_MEMORY / 100))}Gi", self.machine_node)
+            found["cpu"] = OriginValue(str(max(1, known.cpu * _OF_CPU // 100)), self.machine_node)
+            found["memory"] = OriginValue(
+                f"{max(1, int(known.memory * _OF_MEMORY / 100))}Gi", self.machine_node
+            )
         return found
 
 
-def claim_of(*parts: str) -> str:
+def build_claim_name(*parts: str) -> str:
     """Return a name for a claim, from what a service calls the data."""
     name = re.sub(r"[^a-z0-9]+", "-", "-".join(part for part in parts if part).lower()).strip("-")
     name = name if name[:1].isalpha() else f"data-{name}".strip("-")

@@ -5,32 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gangplan.imports.account import Node
-from gangplan.imports.command import UnreadableError, converted
-from gangplan.imports.workload import Workload
+from gangplan.imports.account import SourceNode
+from gangplan.imports.command import UnreadableError, convert_command
+from gangplan.imports.workload import SourceJob
 
-PLACEHOLDER = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
+EXPRESSION_PATTERN = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 
 
-def mark(node: Node, path: Sequence[str], how: str, why: str) -> None:
+def mark_below(node: SourceNode, path: Sequence[str], how: str, why: str) -> None:
     """Mark what is at a path as `dropped` or `asked`.
 
     It also walks through lists, and through mappings whose keys are the user's own names (inputs, outputs).
     """
     if isinstance(node.value, list):
         for one in node.items():
-            mark(one, path, how, why)
+            mark_below(one, path, how, why)
     elif path:
         if node.path and node.path[-1] in ("inputs", "outputs"):
             for _, one in node.fields():
-                mark(one[path[0]], path[1:], how, why)
+                mark_below(one[path[0]], path[1:], how, why)
         else:
-            mark(node[path[0]], path[1:], how, why)
+            mark_below(node[path[0]], path[1:], how, why)
     elif node:
         getattr(node, how)(why)
 
 
-def tag(key: str, node: Node, work: Workload) -> None:
+def map_tag(key: str, node: SourceNode, work: SourceJob) -> None:
     """Map a tag of a service to a label if it is a valid one."""
     name = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     if (
@@ -44,18 +44,18 @@ def tag(key: str, node: Node, work: Workload) -> None:
         node.dropped("it is none that a label can have; labels: says what a run belongs to")
 
 
-def started_by(root: Node, machines: int) -> int:
+def count_started_processes(root: SourceNode, machines: int) -> int:
     """Return how many processes the command of a job starts on each machine; 0 if it does not state that."""
     stated = {f"inputs.{name}": node.text() for name, node in root["inputs"].fields()}
-    text = PLACEHOLDER.sub(lambda found: stated.get(found[1], found[0]), root["command"].text())
+    text = EXPRESSION_PATTERN.sub(lambda found: stated.get(found[1], found[0]), root["command"].text())
     try:
-        found = converted(("bash", "-c", text), None, {})
+        found = convert_command(("bash", "-c", text), None, {})
     except UnreadableError:
         return 0
     return found.per_worker or (found.ranks or 0) // machines
 
 
-def store_of(path: str) -> str:
+def find_data_store(path: str) -> str:
     """Return what keeps the data at a path: a datastore, a data asset, an account."""
     for rule in (
         r"azureml://(?:.*/)?datastores/([\w-]+)",

@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.made import Origin
-from gangplan.imports.managed.pod import Managed, claim_of
-from gangplan.imports.managed.sagemaker_data import read_data
-from gangplan.imports.managed.sagemaker_policies import account_for_the_rest, read_policies
-from gangplan.imports.managed.sagemaker_tables import TOOLKIT
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.made import OriginValue
+from gangplan.imports.managed.pod import ManagedPod, build_claim_name
+from gangplan.imports.managed.sagemaker_data import map_sagemaker_data
+from gangplan.imports.managed.sagemaker_policies import account_for_the_rest, map_sagemaker_policies
+from gangplan.imports.managed.sagemaker_tables import TOOLKIT_PARAMETERS
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.workload import Role, Setting, SourceError, Start, Workload
+from gangplan.imports.workload import PodRole, SourceError, SourceJob, SourceSetting, StartMethod
 
 CODE = "/opt/ml/code"
 # Hyperparameters that select how ranks start (params.py of sagemaker-training 4.7).
-_STARTS: dict[str, Start] = {
+_STARTS: dict[str, StartMethod] = {
     "sagemaker_mpi_enabled": "mpi",
     "sagemaker_torch_distributed_enabled": "torch",
     "sagemaker_pytorch_ddp_enabled": "torch",
@@ -35,7 +35,7 @@ def is_training_job(value: Mapping[str, Any]) -> bool:
     return "AlgorithmSpecification" in value and ("TrainingJobName" in value or "ResourceConfig" in value)
 
 
-def read_sagemaker(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_sagemaker(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a training job.
 
     Raises SourceError for one without machines, or with machines of two types.
@@ -46,32 +46,32 @@ def read_sagemaker(account: Account, others: Sequence[OtherObject] = ()) -> Work
 class _Job:
     def __init__(self, account: Account) -> None:
         self.root = account.root()
-        self.managed = Managed(account)
+        self.managed = ManagedPod(account)
         self.account = account
         self.parameters = {name: decoded(node.text()) for name, node in self.root["HyperParameters"].fields()}
-        self.work: Workload | None = None
+        self.work: SourceJob | None = None
 
-    def workload(self) -> Workload:
+    def workload(self) -> SourceJob:
         """Return the workload, with every field in its account."""
         count = self._machines()
         start, is_open = self._start()
         program = self.parameters.get("sagemaker_program")
         specification = self.root["AlgorithmSpecification"]
         image = specification["TrainingImage"]
-        self.managed.image = Origin(image.text(), image) if image else None
-        settings = {"workers": Setting(count, self._count_node())}
-        work = Workload("SageMaker", self.root["TrainingJobName"].text(), start, self.account, (), settings)
+        self.managed.image = OriginValue(image.text(), image) if image else None
+        settings = {"workers": SourceSetting(count, self._count_node())}
+        work = SourceJob("SageMaker", self.root["TrainingJobName"].text(), start, self.account, (), settings)
         self._command(work, program, specification)
         has_toolkit = bool(program) and not specification["ContainerEntrypoint"]
         self._parameters(work, has_toolkit)
-        read_data(self.root, self.managed, work)
+        map_sagemaker_data(self.root, self.managed, work)
         for name, node in self.root["Environment"].fields():
             self.managed.env.append((name, node.text(), node))
-        work.roles = (Role("worker", count, self.managed.pod()),)
-        read_policies(self.root, self.managed.machine, self._count_node(), work)
+        work.roles = (PodRole("worker", count, self.managed.pod()),)
+        map_sagemaker_policies(self.root, self.managed.machine, self._count_node(), work)
         account_for_the_rest(self.root)
         if is_open:
-            work.again = partial(_again, work)
+            work.again = partial(_set_start_method, work)
         return work
 
     def _machines(self) -> int:
@@ -105,7 +105,7 @@ class _Job:
         stated = sum(one["InstanceCount"].number() or 0 for one in named)
         return max(1, stated or config["InstanceCount"].number() or 1)
 
-    def _count_node(self) -> Node:
+    def _count_node(self) -> SourceNode:
         config = self.root["ResourceConfig"]
         lists = (config["InstanceGroups"][0], config["InstancePreferences"][0])
         return next(
@@ -113,14 +113,14 @@ class _Job:
             config,
         )
 
-    def _start(self) -> tuple[Start, bool]:
+    def _start(self) -> tuple[StartMethod, bool]:
         """Return how ranks start, and whether that is left open."""
         for name, start in _STARTS.items():
             if str(self.parameters.get(name, "")).lower() == "true":
                 return start, False
         return "plain", True
 
-    def _command(self, work: Workload, program: Any, specification: Node) -> None:
+    def _command(self, work: SourceJob, program: Any, specification: SourceNode) -> None:
         """Set the container's own command, or what the training toolkit builds from hyperparameters."""
         entry, arguments = specification["ContainerEntrypoint"], specification["ContainerArguments"]
         hyper = self.root["HyperParameters"]
@@ -134,7 +134,7 @@ class _Job:
             self.managed.command = arguments.texts()
             return
         self.managed.command_node = hyper["sagemaker_program"]
-        self.managed.workdir = Origin(CODE, hyper["sagemaker_program"])
+        self.managed.workdir = OriginValue(CODE, hyper["sagemaker_program"])
         words = self._arguments()
         for one in hyper.fields():
             if one[0] in self._plain():
@@ -149,7 +149,7 @@ class _Job:
         command = (*bare, *words)
         if work.start == "mpi":
             options = str(self.parameters.get("sagemaker_mpi_custom_mpi_options") or "")
-            command = ("mpirun", *_split(options), *command)
+            command = ("mpirun", *_split_mpi_options(options), *command)
         self.managed.command = command
 
     def _plain(self) -> list[str]:
@@ -165,21 +165,21 @@ class _Job:
         words: list[str] = []
         for name in self._plain():
             value = self.parameters[name]
-            words += [f"--{name}" if len(name) > 1 else f"-{name}", _argument(value)]
+            words += [f"--{name}" if len(name) > 1 else f"-{name}", _format_toolkit_argument(value)]
         return words
 
-    def _parameters(self, work: Workload, has_toolkit: bool) -> None:
+    def _parameters(self, work: SourceJob, has_toolkit: bool) -> None:
         """Map hyperparameters of the toolkit; all of them if the image reads them from a file."""
         hyper = self.root["HyperParameters"]
         for name, node in hyper.fields():
-            if name in TOOLKIT:
-                node.dropped(TOOLKIT[name])
+            if name in TOOLKIT_PARAMETERS:
+                node.dropped(TOOLKIT_PARAMETERS[name])
             elif name in _STARTS:
                 node.mapped("framework")
             elif name in ("sagemaker_program", "sagemaker_mpi_custom_mpi_options"):
                 node.mapped("command")
             elif name == "sagemaker_mpi_num_of_processes_per_host":
-                work.settings["slots"] = Setting(node.number() or 1, node.mapped("slots"))
+                work.settings["slots"] = SourceSetting(node.number() or 1, node.mapped("slots"))
             elif name == "sagemaker_submit_directory":
                 why = f"the code is at {self.parameters[name]}, and SageMaker unpacks it to {CODE}"
                 node.asked(why)
@@ -205,14 +205,14 @@ class _Job:
         if has_toolkit:
             self._told(hyper["sagemaker_program"])
 
-    def _slots(self, work: Workload, hyper: Node) -> None:
+    def _slots(self, work: SourceJob, hyper: SourceNode) -> None:
         """Set the ranks per machine if no hyperparameter states them."""
         if "slots" not in work.settings and work.start == "mpi":
-            work.settings["slots"] = Setting(1, hyper)
+            work.settings["slots"] = SourceSetting(1, hyper)
         elif "slots" not in work.settings and work.start == "torch":
             gpus = self.managed.gpu_count
             is_ddp = str(self.parameters.get("sagemaker_torch_distributed_enabled", "")).lower() != "true"
-            work.settings["slots"] = Setting(gpus if gpus else 1, hyper)
+            work.settings["slots"] = SourceSetting(gpus if gpus else 1, hyper)
             if is_ddp:
                 work.questions.append(
                     (
@@ -222,7 +222,7 @@ class _Job:
                     )
                 )
 
-    def _told(self, node: Node) -> None:
+    def _told(self, node: SourceNode) -> None:
         """Set variables of the training toolkit for programs (environment.py, sagemaker-training 4.7)."""
         self.managed.env += [
             ("SM_MODEL_DIR", "/opt/ml/model", node),
@@ -240,22 +240,22 @@ def decoded(text: str) -> Any:
         return text
 
 
-def _argument(value: Any) -> str:
+def _format_toolkit_argument(value: Any) -> str:
     """Format a value as the toolkit does: a mapping as `a=1,b=2`, others as Python shows them."""
     if isinstance(value, dict):
         return ",".join(f"{key}={value[key]}" for key in sorted(value))
     return str(value)
 
 
-def _split(text: str) -> list[str]:
+def _split_mpi_options(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError:
         return text.split()
 
 
-def _again(work: Workload, start: Start) -> None:
+def _set_start_method(work: SourceJob, start: StartMethod) -> None:
     work.start = start
 
 
-__all__ = ["claim_of", "is_training_job", "read_sagemaker"]
+__all__ = ["build_claim_name", "is_training_job", "read_sagemaker"]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from gangplan.imports.account import Node
-from gangplan.imports.managed.pod import Managed, claim_of
-from gangplan.imports.workload import Workload
+from gangplan.imports.account import SourceNode
+from gangplan.imports.managed.pod import ManagedPod, build_claim_name
+from gangplan.imports.workload import SourceJob
 
 _INPUT, _MODEL, _CHECKPOINTS = "/opt/ml/input/data", "/opt/ml/model", "/opt/ml/checkpoints"
 _USUAL = ("S3Prefix", "FullyReplicated", "None", "")
 
 
-def read_data(root: Node, managed: Managed, work: Workload) -> None:
+def map_sagemaker_data(root: SourceNode, managed: ManagedPod, work: SourceJob) -> None:
     """Map everything that SageMaker copies into the container and out of it."""
     for channel in root["InputDataConfig"].items():
-        _channel(channel, managed, work)
-    _output(root["OutputDataConfig"], managed, work)
-    _checkpoint(root["CheckpointConfig"], work)
+        _map_input_channel(channel, managed, work)
+    _map_model_output(root["OutputDataConfig"], managed, work)
+    _map_checkpoint_folder(root["CheckpointConfig"], work)
 
 
 def bucket_of(uri: str) -> tuple[str, str]:
@@ -24,20 +24,20 @@ def bucket_of(uri: str) -> tuple[str, str]:
     return bucket, key
 
 
-def _channel(channel: Node, managed: Managed, work: Workload) -> None:
+def _map_input_channel(channel: SourceNode, managed: ManagedPod, work: SourceJob) -> None:
     name = channel["ChannelName"].text() or "training"
     folder = f"{_INPUT}/{name}"
     source = channel["DataSource"]
     s3, files, dataset = source["S3DataSource"], source["FileSystemDataSource"], source["DatasetSource"]
     if s3["S3Uri"]:
         bucket, _ = bucket_of(s3["S3Uri"].text())
-        claim, node, reads = claim_of(bucket[:40], name), s3["S3Uri"], True
+        claim, node, reads = build_claim_name(bucket[:40], name), s3["S3Uri"], True
         why, help = (
             f"the channel {name} is a copy of {node.text()}",
             f"Put the files on the claim {claim}, or let a CSI driver show the bucket as a claim.",
         )
     elif files["FileSystemId"]:
-        claim, node = claim_of(files["FileSystemId"].text()), files["FileSystemId"]
+        claim, node = build_claim_name(files["FileSystemId"].text()), files["FileSystemId"]
         reads = files["FileSystemAccessMode"].text() != "rw"
         why, help = (
             f"the channel {name} is the file system {node.text()}",
@@ -45,7 +45,7 @@ def _channel(channel: Node, managed: Managed, work: Workload) -> None:
         )
     else:
         node = dataset["DatasetArn"] or channel["ChannelName"] or channel
-        claim, reads = claim_of(name), True
+        claim, reads = build_claim_name(name), True
         why, help = (
             f"where the files of the channel {name} are is not known here",
             f"Put them on the claim {claim}.",
@@ -70,12 +70,12 @@ def _channel(channel: Node, managed: Managed, work: Workload) -> None:
         files["DirectoryPath"].same("a run mounts the whole file system")
 
 
-def _output(output: Node, managed: Managed, work: Workload) -> None:
+def _map_model_output(output: SourceNode, managed: ManagedPod, work: SourceJob) -> None:
     """Map /opt/ml/model to a claim: SageMaker uploads what is written there, a run keeps it."""
     uri = output["S3OutputPath"]
     if not uri:
         return
-    claim = claim_of(bucket_of(uri.text())[0][:50], "output")
+    claim = build_claim_name(bucket_of(uri.text())[0][:50], "output")
     managed.mounts.append((claim, _MODEL, False, uri))
     work.claims = {**work.claims, claim: ("ReadWriteMany",)}
     work.questions.append(
@@ -87,11 +87,11 @@ def _output(output: Node, managed: Managed, work: Workload) -> None:
     )
 
 
-def _checkpoint(checkpoint: Node, work: Workload) -> None:
+def _map_checkpoint_folder(checkpoint: SourceNode, work: SourceJob) -> None:
     uri = checkpoint["S3Uri"]
     if not uri:
         return
-    claim = claim_of(bucket_of(uri.text())[0][:50], "checkpoints")
+    claim = build_claim_name(bucket_of(uri.text())[0][:50], "checkpoints")
     folder = checkpoint["LocalPath"].text() or _CHECKPOINTS
     work.values["checkpoint.to"] = claim
     work.values["checkpoint.path"] = folder

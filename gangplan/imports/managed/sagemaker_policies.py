@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 
-from gangplan.imports.account import Node
-from gangplan.imports.managed.rest import mark
-from gangplan.imports.managed.sagemaker_tables import ASKED, ASKED_BELOW, DROPPED, DROPPED_BELOW
-from gangplan.imports.workload import Hint, Setting, Workload
+from gangplan.imports.account import SourceNode
+from gangplan.imports.managed.rest import mark_below
+from gangplan.imports.managed.sagemaker_tables import (
+    SAGEMAKER_ASKED,
+    SAGEMAKER_ASKED_BELOW,
+    SAGEMAKER_DROPPED,
+    SAGEMAKER_DROPPED_BELOW,
+)
+from gangplan.imports.workload import Hint, SourceJob, SourceSetting
 
 
-def read_policies(root: Node, machine: str, place: Node, work: Workload) -> None:
+def map_sagemaker_policies(root: SourceNode, machine: str, place: SourceNode, work: SourceJob) -> None:
     """Map the deadline, retries, spot, the network and labels."""
     limit = root["StoppingCondition"]["MaxRuntimeInSeconds"]
     if (seconds := limit.number()) is not None:
-        work.settings["timeout"] = Setting(seconds, limit)
+        work.settings["timeout"] = SourceSetting(seconds, limit)
     tries = root["RetryStrategy"]["MaximumRetryAttempts"]
     if (count := tries.number()) is not None:
-        work.settings["retries"] = Setting(count, tries)
+        work.settings["retries"] = SourceSetting(count, tries)
     work.hints.append(
         Hint(
             "machine",
@@ -46,22 +51,25 @@ def read_policies(root: Node, machine: str, place: Node, work: Workload) -> None
     if encrypted.value is not True:
         encrypted.same("workers of a run talk in plain text")
     for tag in root["Tags"].items():
-        _tag(tag, work)
+        _map_tag_to_label(tag, work)
 
 
-def account_for_the_rest(root: Node) -> None:
+def account_for_the_rest(root: SourceNode) -> None:
     """Account for what nothing else has read."""
     root["TrainingJobName"].mapped("name")
     algorithm = root.at("AlgorithmSpecification", "AlgorithmName")
     if algorithm:
         algorithm.asked("an algorithm of SageMaker has an image of its own; --image names one of the catalog")
-    for tables, how in (((DROPPED_BELOW, DROPPED), "dropped"), ((ASKED_BELOW, ASKED), "asked")):
+    for tables, how in (
+        ((SAGEMAKER_DROPPED_BELOW, SAGEMAKER_DROPPED), "dropped"),
+        ((SAGEMAKER_ASKED_BELOW, SAGEMAKER_ASKED), "asked"),
+    ):
         for table in tables:
             for path, why in table.items():
-                mark(root, path.split("."), how, why)
+                mark_below(root, path.split("."), how, why)
 
 
-def _tag(tag: Node, work: Workload) -> None:
+def _map_tag_to_label(tag: SourceNode, work: SourceJob) -> None:
     key, value = tag["Key"].text(), tag["Value"].text()
     name = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     plain = re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", value)

@@ -13,7 +13,7 @@ _KEY = "encryption of volumes belongs to the storage class"
 _WARM = "Kueue keeps quota, not machines"
 
 # The reason for everything at or below a top-level field that nothing else has read.
-DROPPED: dict[str, str] = {
+SAGEMAKER_DROPPED: dict[str, str] = {
     **dict.fromkeys(
         str.split(
             "TrainingJobArn TuningJobArn LabelingJobArn AutoMLJobArn ModelArtifacts TrainingJobStatus SecondaryStatus "
@@ -36,7 +36,7 @@ DROPPED: dict[str, str] = {
     "InfraCheckConfig": "the platform checks its nodes",
     "SessionChainingConfig": "runs have no tags of a session",
 }
-ASKED: dict[str, str] = {
+SAGEMAKER_ASKED: dict[str, str] = {
     "RoleArn": "a run has no rights at the cloud by itself; keys come from secrets, or the platform gives an identity",
     "MlflowConfig": "a program that logs to MLflow needs its address: env: MLFLOW_TRACKING_URI",
     "ServerlessJobConfig": "a run has workers; write the fine-tuning as a program",
@@ -44,7 +44,7 @@ ASKED: dict[str, str] = {
     "EnableInterContainerTrafficEncryption": "workers of a run talk in plain text, inside of what network policies allow",
 }
 # By path, with dots and without indices.
-DROPPED_BELOW: dict[str, str] = {
+SAGEMAKER_DROPPED_BELOW: dict[str, str] = {
     "AlgorithmSpecification.TrainingInputMode": "data are on claims, where the program reads files",
     "AlgorithmSpecification.MetricDefinitions": _WATCH,
     "AlgorithmSpecification.EnableSageMakerMetricsTimeSeries": _WATCH,
@@ -63,7 +63,7 @@ DROPPED_BELOW: dict[str, str] = {
     "InputDataConfig.ContentType": "the program knows its own files",
     "InputDataConfig.InputMode": "data are on claims, where the program reads files",
 }
-ASKED_BELOW: dict[str, str] = {
+SAGEMAKER_ASKED_BELOW: dict[str, str] = {
     "AlgorithmSpecification.TrainingImageConfig.TrainingRepositoryAuthConfig": "pullSecrets of the team: a Secret with the registry's password",
     "ResourceConfig.InstancePreferences": "a run goes to one pool, and the first of these types is meant",
     "ResourceConfig.InstancePlacementConfig": "placement.topology keeps workers close together",
@@ -78,7 +78,7 @@ ASKED_BELOW: dict[str, str] = {
     "InputDataConfig.DataSource.DatasetSource": "put the files on the claim",
 }
 # Hyperparameters that the SDK writes for the toolkit, and that are useless to a run.
-TOOLKIT: dict[str, str] = {
+TOOLKIT_PARAMETERS: dict[str, str] = {
     "sagemaker_container_log_level": "the program says how much it logs",
     "sagemaker_job_name": "a run is named by what it is",
     "sagemaker_region": "a run is where its cluster is",

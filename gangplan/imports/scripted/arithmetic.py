@@ -11,36 +11,39 @@ _LARGEST = 10**12
 _LONGEST = 200
 
 
-def value_of(text: str, values: Mapping[str, str]) -> int | None:
+def evaluate_arithmetic(text: str, values: Mapping[str, str]) -> int | None:
     """Return the value of `$((text))`; None if a name is not known, or for more than simple arithmetic."""
     if len(text) > _LONGEST or not _ALLOWED.fullmatch(text) or "**" in text or not text.strip():
         return None
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        return _value(tree.body, values)
+        return _evaluate_arithmetic_node(tree.body, values)
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
         return None
 
 
-def _value(node: ast.expr, values: Mapping[str, str]) -> int:
+def _evaluate_arithmetic_node(node: ast.expr, values: Mapping[str, str]) -> int:
     """Return the value of a node. Raises ValueError for what is not known."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return _bounded(int(node.value))
+        return _check_number_bound(int(node.value))
     if isinstance(node, ast.Name):
         text = values.get(node.id, "")
         if re.fullmatch(r"[0-9]{1,12}", text):
             return int(text)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        inner = _value(node.operand, values)
+        inner = _evaluate_arithmetic_node(node.operand, values)
         return -inner if isinstance(node.op, ast.USub) else inner
     if isinstance(node, ast.BinOp):
-        left, right = _value(node.left, values), _value(node.right, values)
+        left, right = (
+            _evaluate_arithmetic_node(node.left, values),
+            _evaluate_arithmetic_node(node.right, values),
+        )
         if isinstance(node.op, ast.Add):
-            return _bounded(left + right)
+            return _check_number_bound(left + right)
         if isinstance(node.op, ast.Sub):
-            return _bounded(left - right)
+            return _check_number_bound(left - right)
         if isinstance(node.op, ast.Mult):
-            return _bounded(left * right)
+            return _check_number_bound(left * right)
         if isinstance(node.op, ast.Div):
             return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
         if isinstance(node.op, ast.Mod):
@@ -48,7 +51,7 @@ def _value(node: ast.expr, values: Mapping[str, str]) -> int:
     raise ValueError(ast.dump(node))
 
 
-def _bounded(number: int) -> int:
+def _check_number_bound(number: int) -> int:
     if abs(number) > _LARGEST:
         raise ValueError(number)
     return number

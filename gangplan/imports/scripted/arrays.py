@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from gangplan.imports.account import Node
-from gangplan.imports.scripted.directives import Script
-from gangplan.imports.scripted.wanted import Wanted
-from gangplan.imports.trials import Trials, mark
+from gangplan.imports.account import SourceNode
+from gangplan.imports.scripted.directives import BatchScript
+from gangplan.imports.scripted.wanted import WantedAllocation
+from gangplan.imports.trials import Trials, build_parameter_mark
 
 # Variables with the number of a task in an array.
 _NUMBERS = ("SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID")
 
 
-def full_name(script: Script, name: str) -> str:
+def build_task_name(script: BatchScript, name: str) -> str:
     """Return the job's name, with the number of its task or step if it is one."""
     if script.task is not None:
         return f"{name}-{script.task}"
     return name if script.step is None else f"{name}-{script.step + 1}"
 
 
-def task_numbers(script: Script, wanted: Wanted) -> dict[str, tuple[str, Node]]:
+def map_task_numbers(script: BatchScript, wanted: WantedAllocation) -> dict[str, tuple[str, SourceNode]]:
     """Return the variables with the number of the task as a parameter, if the array becomes a sweep."""
     if not script.spreads:
         return {}
-    return {name: (mark("task"), wanted.at["array"]) for name in _NUMBERS if name in script.text}
+    return {
+        name: (build_parameter_mark("task"), wanted.at["array"]) for name in _NUMBERS if name in script.text
+    }
 
 
-def trials_of(script: Script, wanted: Wanted) -> Trials | None:
+def build_array_trials(script: BatchScript, wanted: WantedAllocation) -> Trials | None:
     """Return what the sweep tries: every number of the array."""
     if not script.spreads:
         return None
     return Trials({"grid": {"task": wanted.array}}, wanted.at_once, wanted.at["array"])
 
 
-def told_of_array(script: Script, wanted: Wanted, questions: list[tuple[Node, str, str]]) -> None:
+def account_for_array(
+    script: BatchScript, wanted: WantedAllocation, questions: list[tuple[SourceNode, str, str]]
+) -> None:
     """Account for the option that requests the array."""
     node = wanted.at.get("array")
     if node is None:

@@ -7,32 +7,44 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST
-from gangplan.imports.scripted.items import Item
-from gangplan.imports.scripted.launch import FOREIGN_NAMES, Launch
-from gangplan.imports.scripted.pieces import Field, Piece, filled, names_in
-from gangplan.plan.launchers import UnreadableError, base, find, is_python, script_at, start_at
+from gangplan.imports.scripted.items import ScriptItem
+from gangplan.imports.scripted.launch import FOREIGN_LAUNCHER_NAMES, ScriptLaunch
+from gangplan.imports.scripted.pieces import (
+    ExpandedWord,
+    WordPiece,
+    fill_script_variables,
+    find_variable_names,
+)
+from gangplan.plan.launchers import (
+    UnreadableError,
+    find_launcher_at,
+    find_launchers,
+    find_script_index,
+    is_python,
+    program_name_of,
+)
 from gangplan.records import dataclass
 
 _ASKS_HOSTS = re.compile(r"\bscontrol\b|\bsqueue\b|SLURM_(?:JOB_)?NODELIST|PBS_NODEFILE")
 
 
 @dataclass(slots=True)
-class Assembled:
+class AssembledCommand:
     """The command, the items of the script in it, and those that ask the scheduler for hosts."""
 
     words: tuple[str, ...]
     text: str
-    kept: list[Item]
-    asks_hosts: list[Item]
+    kept: list[ScriptItem]
+    asks_hosts: list[ScriptItem]
 
 
-def framework_of(texts: Sequence[str]) -> str:
+def find_rank_framework(texts: Sequence[str]) -> str:
     """Return how the program started by the scheduler's launcher starts ranks itself.
 
     The result is torch, mpi or foreign; empty if it starts none.
     """
     try:
-        found = find(texts, None)
+        found = find_launchers(texts, None)
     except UnreadableError:
         return ""
     kinds = {one.start.launcher.kind for one in found}
@@ -40,17 +52,17 @@ def framework_of(texts: Sequence[str]) -> str:
         return "torch"
     if kinds & {"mpi", "horovod", "deepspeed"}:
         return "mpi"
-    return "foreign" if kinds and any(one.start.name in FOREIGN_NAMES for one in found) else ""
+    return "foreign" if kinds and any(one.start.name in FOREIGN_LAUNCHER_NAMES for one in found) else ""
 
 
-def assembled(
-    items: Sequence[Item],
-    launches: Mapping[int, Launch],
+def assemble_command(
+    items: Sequence[ScriptItem],
+    launches: Mapping[int, ScriptLaunch],
     text: str,
     start: str,
     values: Mapping[str, str],
     forced: set[int],
-) -> Assembled:
+) -> AssembledCommand:
     """Assemble the command of the run.
 
     `launches` are by the number of their item, and `values` are the scheduler's variables as a run expresses
@@ -66,37 +78,37 @@ def assembled(
             if _ASKS_HOSTS.search(raw):
                 asks.append(item)
             else:
-                written[number] = filled(raw, values)
+                written[number] = fill_script_variables(raw, values)
     is_alone = len(written) == 1
-    lines = {number: _line(one, start, values, is_alone) for number, one in launches.items()}
+    lines = {number: _write_launch_line(one, start, values, is_alone) for number, one in launches.items()}
     written |= {number: shlex.join(one) if isinstance(one, tuple) else one for number, one in lines.items()}
     if is_alone and all(isinstance(one, tuple) for one in lines.values()):
         ((number, only),) = lines.items()
-        at = script_at(only, 0) if isinstance(only, tuple) else -1
+        at = find_script_index(only, 0) if isinstance(only, tuple) else -1
         if at < 0:
-            return Assembled(tuple(only), shlex.join(only), [], asks)
+            return AssembledCommand(tuple(only), shlex.join(only), [], asks)
         written = {number: only[at]}  # the shell of the launch may call functions of the script
-        asks += _needed(items, written, text, values)
+        asks += _add_needed_script_items(items, written, text, values)
         script = "\n".join(written[one] for one in sorted(written))
         kept = [items[one] for one in sorted(written) if one not in launches]
-        return Assembled((*only[:at], script), script, kept, asks)
-    asks += _needed(items, written, text, values)
+        return AssembledCommand((*only[:at], script), script, kept, asks)
+    asks += _add_needed_script_items(items, written, text, values)
     numbers = sorted(written)
     script = "\n".join(written[number] for number in numbers)
     kept = [items[number] for number in numbers if number not in launches]
-    return Assembled(("bash", "-c", script), script, kept, asks)
+    return AssembledCommand(("bash", "-c", script), script, kept, asks)
 
 
-def _needed(
-    items: Sequence[Item], written: dict[int, str], text: str, values: Mapping[str, str]
-) -> list[Item]:
+def _add_needed_script_items(
+    items: Sequence[ScriptItem], written: dict[int, str], text: str, values: Mapping[str, str]
+) -> list[ScriptItem]:
     """Add assignments of variables and functions that are used, and what these need in turn.
 
     Return the functions that only a scheduler could answer.
     """
-    asks: dict[int, Item] = {}
+    asks: dict[int, ScriptItem] = {}
     while True:
-        wanted = names_in(written.values())
+        wanted = find_variable_names(written.values())
         called = "\n".join(written.values())
         added = {}
         for number, item in enumerate(items):
@@ -106,7 +118,7 @@ def _needed(
                 re.search(rf"\b{re.escape(one)}\b", called) for one in item.names
             )
             if calls or (not item.is_function and item.names & wanted):
-                raw = filled(text[item.begin : item.end], values)
+                raw = fill_script_variables(text[item.begin : item.end], values)
                 if _ASKS_HOSTS.search(raw):
                     asks[number] = item
                 else:
@@ -116,23 +128,29 @@ def _needed(
         written |= added
 
 
-def _line(launch: Launch, start: str, values: Mapping[str, str], is_alone: bool) -> tuple[str, ...] | str:
+def _write_launch_line(
+    launch: ScriptLaunch, start: str, values: Mapping[str, str], is_alone: bool
+) -> tuple[str, ...] | str:
     """Return a launch as words, or as a line for a shell if a part is open."""
-    fields = [_here(one) for one in launch.program]
-    texts = tuple(_inner(one, values) for one in fields)
+    fields = [_replace_hosts_in_word(one) for one in launch.program]
+    texts = tuple(_fill_in_inner_script(one, values) for one in fields)
     at_home = [
         text.startswith("~/") and not one.pieces[0].is_quoted for one, text in zip(fields, texts, strict=True)
     ]
     is_open = any(one.is_open for one in fields) or any(at_home)
-    starts_itself = bool(framework_of(texts))
-    at = script_at(texts, 0)
+    starts_itself = bool(find_rank_framework(texts))
+    at = find_script_index(texts, 0)
     if at >= 0 and at + 1 == len(texts) and (is_alone or starts_itself):
-        script = filled(texts[at], values).replace(FIRST_HOST, "$MASTER_ADDR").strip()
+        script = fill_script_variables(texts[at], values).replace(FIRST_HOST, "$MASTER_ADDR").strip()
         return (*texts[:at], script) if is_alone else script
     if not is_open and is_alone:
         return texts
     shown = [
-        _at_home(text) if is_home else shlex.quote(text) if not one.is_open else filled(one.written(), values)
+        _quote_home_path(text)
+        if is_home
+        else shlex.quote(text)
+        if not one.is_open
+        else fill_script_variables(one.written(), values)
         for one, text, is_home in zip(fields, texts, at_home, strict=True)
     ]
     line = " ".join(shown)
@@ -149,12 +167,12 @@ def _line(launch: Launch, start: str, values: Mapping[str, str], is_alone: bool)
     return f"mpirun -np {{ranks}} {line}" if start == "mpi" else line
 
 
-def _at_home(text: str) -> str:
+def _quote_home_path(text: str) -> str:
     """Write a path below the user's home as a shell reads it."""
     return f'"$HOME"/{shlex.quote(text[2:])}' if text[2:] else '"$HOME"'
 
 
-def _here(one: Field) -> Field:
+def _replace_hosts_in_word(one: ExpandedWord) -> ExpandedWord:
     """Return the word with its hosts open: the run knows them when it starts."""
     if FIRST_HOST not in one.text and ALL_HOSTS not in one.text:
         return one
@@ -163,23 +181,30 @@ def _here(one: Field) -> Field:
         for part in re.split(f"({FIRST_HOST}|{ALL_HOSTS})", piece.text):
             is_host = part in (FIRST_HOST, ALL_HOSTS)
             pieces.append(
-                Piece("$MASTER_ADDR", True, piece.is_quoted)
+                WordPiece("$MASTER_ADDR", True, piece.is_quoted)
                 if is_host
-                else Piece(part, piece.is_open, piece.is_quoted)
+                else WordPiece(part, piece.is_open, piece.is_quoted)
             )
-    return Field(tuple(pieces))
+    return ExpandedWord(tuple(pieces))
 
 
-def _inner(one: Field, values: Mapping[str, str]) -> str:
+def _fill_in_inner_script(one: ExpandedWord, values: Mapping[str, str]) -> str:
     """Return a word as text; if it is a script for a shell, with the run's variables."""
     text = one.text
-    return filled(text, values) if " " in text and "$" in text else text
+    return fill_script_variables(text, values) if " " in text and "$" in text else text
 
 
 def shell_of(words: Sequence[str]) -> str:
     """Return the script that a command runs, or an empty text."""
-    at = script_at(words, 0)
+    at = find_script_index(words, 0)
     return words[at] if at >= 0 else ""
 
 
-__all__ = ["Assembled", "assembled", "base", "framework_of", "shell_of", "start_at"]
+__all__ = [
+    "AssembledCommand",
+    "assemble_command",
+    "find_launcher_at",
+    "find_rank_framework",
+    "program_name_of",
+    "shell_of",
+]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
-from gangplan.imports.scripted.conditions import split
-from gangplan.imports.scripted.pieces import Value
-from gangplan.plan.launchers.shell import Reader, UnreadableError
+from gangplan.imports.scripted.conditions import split_shell_words
+from gangplan.imports.scripted.pieces import ShellValue
+from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 
 _ENDS = frozenset({"|", "||", "&&", "&", ";", "|&"})
 # A single process answers a question; it does not train.
@@ -17,17 +17,19 @@ _ONE = re.compile(r"(?:^|\s)(?:-np?|--ntasks|--n)[= ]?1(?:\s|$)")
 _ASKS = frozenset({"--version", "-V", "--help", "-h", "-info"})
 
 
-def captures(text: str, is_launch: Callable[[Sequence[str]], bool], output: Callable[[str], Value]) -> bool:
+def has_captured_launch(
+    text: str, is_launch: Callable[[Sequence[str]], bool], output: Callable[[str], ShellValue]
+) -> bool:
     """Return whether a word has a command substitution that starts ranks.
 
     `output` knows what other commands print, such as the name of a host. Raises UnreadableError for a
     substitution without an end.
     """
-    for command in _commands(text):
+    for command in _find_command_substitutions(text):
         if output(command) is not None or _ONE.search(command):
             continue
         try:
-            words = list(takewhile(lambda word: word not in _ENDS, split(command)))
+            words = list(takewhile(lambda word: word not in _ENDS, split_shell_words(command)))
         except UnreadableError:
             continue
         if words and not _ASKS & set(words) and is_launch(words):
@@ -35,11 +37,11 @@ def captures(text: str, is_launch: Callable[[Sequence[str]], bool], output: Call
     return False
 
 
-def _commands(text: str) -> Iterator[str]:
+def _find_command_substitutions(text: str) -> Iterator[str]:
     at = 0
     while at < len(text):
         if text.startswith("$(", at) and not text.startswith("$((", at):
-            end = Reader(text).balanced(at + 2, "(", ")")
+            end = ShellReader(text).balanced(at + 2, "(", ")")
             yield text[at + 2 : end - 1].strip()
             at = end
         elif text[at] == "`" and (end := text.find("`", at + 1)) > 0:

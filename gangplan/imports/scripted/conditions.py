@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gangplan.imports.scripted.expand import Scope
-from gangplan.plan.launchers.shell import Reader, UnreadableError
+from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 
 _NUMBERS = {
     "-eq": lambda a, b: a == b,
@@ -21,18 +21,18 @@ _DOUBLE, _TEST = ("||", "&&"), ("-o", "-a")
 _BEYOND = frozenset({"(", ")", r"\(", r"\)", "[", "]", "]]", ";", "\n"})
 
 
-def holds(text: str, scope: Scope) -> bool | None:
+def evaluate_condition(text: str, scope: ScriptScope) -> bool | None:
     """Return whether a condition holds; None if it is only known when the script runs."""
     bare = text.strip().rstrip(";").strip()
     if bare.startswith("! "):
-        inner = holds(bare[2:], scope)
+        inner = evaluate_condition(bare[2:], scope)
         return None if inner is None else not inner
     found = re.fullmatch(r"(?:\[\[\s(.*)\s\]\]|\[\s(.*)\s\]|test\s(.*))", bare, re.DOTALL)
     if found is None:
         return {"true": True, "false": False, ":": True}.get(bare)
     inside = next(one for one in found.groups() if one is not None)
     try:
-        words = split(inside)
+        words = split_shell_words(inside)
     except UnreadableError:
         return None
     if not _BEYOND.isdisjoint(words):
@@ -40,26 +40,29 @@ def holds(text: str, scope: Scope) -> bool | None:
     is_new = found[1] is not None
     if len(words) == 4 and words[0] == "!" and not is_new:
         # POSIX: of four words, `!` negates the other three.
-        inner = _listed(words[1:], _TEST, scope)
+        inner = _evaluate_condition_list(words[1:], _TEST, scope)
         return None if inner is None else not inner
-    return _listed(words, _DOUBLE if is_new else _TEST, scope)
+    return _evaluate_condition_list(words, _DOUBLE if is_new else _TEST, scope)
 
 
-def _listed(words: list[str], marks: tuple[str, str], scope: Scope) -> bool | None:
+def _evaluate_condition_list(words: list[str], marks: tuple[str, str], scope: ScriptScope) -> bool | None:
     """Evaluate a list of conditions: "and" binds tighter than "or", both in `[[` and in `[`."""
     for mark, decisive in zip(marks, (True, False), strict=True):
         if mark in words[1:-1]:
             at = words.index(mark, 1)
-            values = (_listed(words[:at], marks, scope), _listed(words[at + 1 :], marks, scope))
+            values = (
+                _evaluate_condition_list(words[:at], marks, scope),
+                _evaluate_condition_list(words[at + 1 :], marks, scope),
+            )
             if decisive in values:
                 return decisive
             return None if None in values else not decisive
-    return _simple(words, scope)
+    return _evaluate_simple_condition(words, scope)
 
 
-def split(text: str) -> list[str]:
+def split_shell_words(text: str) -> list[str]:
     """Split a piece of script into words, as they are written."""
-    reader, found = Reader(text), list[str]()
+    reader, found = ShellReader(text), list[str]()
     while True:
         reader.blank()
         if reader.at >= len(text):
@@ -73,9 +76,9 @@ def split(text: str) -> list[str]:
         found.append(text[word.begin : word.end])
 
 
-def _simple(words: list[str], scope: Scope) -> bool | None:
+def _evaluate_simple_condition(words: list[str], scope: ScriptScope) -> bool | None:
     if words[:1] == ["!"]:
-        inner = _simple(words[1:], scope)
+        inner = _evaluate_simple_condition(words[1:], scope)
         return None if inner is None else not inner
     try:
         texts = [scope.text(word) for word in words]

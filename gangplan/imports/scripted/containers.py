@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.plan.launchers import base
+from gangplan.plan.launchers import program_name_of
 from gangplan.records import dataclass
 
 _APPTAINER = frozenset(
@@ -50,7 +50,7 @@ _PROGRAMS: dict[str, tuple[tuple[str, ...], frozenset[str], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Contained:
+class ContainerStart:
     """The start of a container.
 
     It has the indices of its words, its image, folders, variables and working folder, and where the program
@@ -66,12 +66,12 @@ class Contained:
     is_entrypoint: bool
 
 
-def contained(texts: Sequence[str], at: int) -> Contained | None:
+def find_container_start(texts: Sequence[str], at: int) -> ContainerStart | None:
     """Return the container that starts at an index; None if something else starts there."""
     begin = at
-    if at < len(texts) and base(texts[at]) == "sudo":
+    if at < len(texts) and program_name_of(texts[at]) == "sudo":
         at += 1
-    found = _PROGRAMS.get(base(texts[at])) if at < len(texts) else None
+    found = _PROGRAMS.get(program_name_of(texts[at])) if at < len(texts) else None
     if found is None:
         return None
     verbs, takes, has_image = found
@@ -105,10 +105,12 @@ def contained(texts: Sequence[str], at: int) -> Contained | None:
         if index < len(texts) and texts[index] == "--":
             index += 1
     runs_own = verb in ("run", "shell") and "docker" not in texts[at] and "podman" not in texts[at]
-    return Contained(begin, index, image, tuple(mounts), tuple(env), workdir, runs_own or index >= len(texts))
+    return ContainerStart(
+        begin, index, image, tuple(mounts), tuple(env), workdir, runs_own or index >= len(texts)
+    )
 
 
-def reference_of(image: str) -> str:
+def convert_image_reference(image: str) -> str:
     """Return an image reference as a registry names it; empty for a file.
 
     It may be written as `docker://USER@nvcr.io#nvidia/pytorch:24.01` for enroot, or with `docker://` for

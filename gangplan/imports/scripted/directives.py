@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from gangplan.findings import Location
-from gangplan.imports.account import Account, Node, Path
-from gangplan.plan.launchers.shell import Reader, UnreadableError
+from gangplan.findings import FieldPath, Location
+from gangplan.imports.account import Account, SourceNode
+from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 from gangplan.records import dataclass
 
 
 @dataclass(slots=True)
-class Script:
+class BatchScript:
     """A batch script: its text with plain line ends, its account, and the values known before it runs.
 
     `leaves` are filled in as it is read; `task` is the number in an array for which it is imported, `step`
@@ -26,7 +26,7 @@ class Script:
     task: int | None = None
     step: int | None = None
     spreads: bool = False
-    leaves: dict[Path, tuple[Location, object]] = field(default_factory=dict)
+    leaves: dict[FieldPath, tuple[Location, object]] = field(default_factory=dict)
     _starts: list[int] = field(default_factory=list)
 
     def where(self, begin: int, end: int | None = None) -> Location:
@@ -42,9 +42,9 @@ class Script:
             self.file, line, column, column + (end - begin) if is_short and end is not None else 0
         )
 
-    def leaf(self, name: str, begin: int, end: int, value: object) -> Path:
+    def leaf(self, name: str, begin: int, end: int, value: object) -> FieldPath:
         """Add a leaf to the account, by its name, with a number if there are several."""
-        path: Path = (name,)
+        path: FieldPath = (name,)
         number = 2
         while path in self.leaves:
             path = (f"{name}#{number}",)
@@ -52,7 +52,7 @@ class Script:
         self.leaves[path] = (self.where(begin, end), value)
         return path
 
-    def lines(self, name: str, begin: int, end: int) -> list[Path]:
+    def lines(self, name: str, begin: int, end: int) -> list[FieldPath]:
         """Add a leaf for every line of a stretch that is not blank or a comment."""
         found = []
         at = begin
@@ -70,20 +70,22 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ScriptOption:
     """An option as it is written: its name without dashes, its value, and its place in the account."""
 
     name: str
     value: str
-    path: Path
+    path: FieldPath
     has_value: bool = True
 
-    def node(self, account: Account) -> Node:
+    def node(self, account: Account) -> SourceNode:
         """Return the node of the option."""
-        return Node(account, self.path, self.value)
+        return SourceNode(account, self.path, self.value)
 
 
-def option_lines(script: Script, mark: str) -> Iterator[tuple[int, list[tuple[str, int, int]], bool]]:
+def read_option_lines(
+    script: BatchScript, mark: str
+) -> Iterator[tuple[int, list[tuple[str, int, int]], bool]]:
     """Yield lines with options: where each begins, its words with their places, and whether it counts.
 
     A scheduler reads no options after the first command (sbatch(1), Slurm 25.05; qsub(1B), PBS 2022.1).
@@ -93,15 +95,15 @@ def option_lines(script: Script, mark: str) -> Iterator[tuple[int, list[tuple[st
     for line in script.text.split("\n"):
         found = rule.match(line)
         if found:
-            yield at, _words(line, found.end(), at), counts
+            yield at, _split_option_line(line, found.end(), at), counts
         elif line.strip() and not line.lstrip().startswith("#"):
             counts = False
         at += len(line) + 1
 
 
-def _words(line: str, begin: int, offset: int) -> list[tuple[str, int, int]]:
+def _split_option_line(line: str, begin: int, offset: int) -> list[tuple[str, int, int]]:
     """Return the words of an option line; ` #` begins a comment."""
-    reader, found = Reader(line), list[tuple[str, int, int]]()
+    reader, found = ShellReader(line), list[tuple[str, int, int]]()
     reader.at = begin
     while True:
         while reader.at < len(line) and line[reader.at] in " \t\r":

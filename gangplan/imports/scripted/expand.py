@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import field
 
-from gangplan.imports.scripted.arithmetic import value_of
-from gangplan.imports.scripted.pieces import Field, Partly, Piece, Value, changed
-from gangplan.plan.launchers.shell import Reader, UnreadableError
+from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
+from gangplan.imports.scripted.pieces import ExpandedWord, PartialText, ShellValue, WordPiece, apply_expansion
+from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 from gangplan.records import dataclass
 
 _MOST_PIECES, _DEEPEST = 200_000, 40
@@ -23,20 +23,20 @@ _MOST_TEXT = 100_000
 
 
 @dataclass(slots=True)
-class Scope:
+class ScriptScope:
     """The variables of a script as far as it has been read.
 
     `values` were set by it, or are known before it runs; a name that is absent comes from outside. `output`
     returns what a command in `$(...)` prints, None if unknown; `exported` are names that programs see.
     """
 
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, ShellValue] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
-    output: Callable[[str], Value] = lambda command: None
+    output: Callable[[str], ShellValue] = lambda command: None
     used: set[str] = field(default_factory=set)
     length: int = 0
 
-    def fields(self, raw: str) -> list[Field]:
+    def fields(self, raw: str) -> list[ExpandedWord]:
         """Return the words to which a word of the script expands.
 
         Raises UnreadableError for one that never ends.
@@ -50,27 +50,29 @@ class Scope:
             return None
         return "".join(piece.text for piece in pieces)
 
-    def value(self, raw: str) -> str | Partly:
+    def value(self, raw: str) -> str | PartialText:
         """Return the value of an assignment, as far as it is known."""
         pieces = [piece for one in _Word(self, raw, splits=False).fields() for piece in one.pieces]
         if any(piece.is_open for piece in pieces):
-            return Partly(tuple(pieces))
+            return PartialText(tuple(pieces))
         return "".join(piece.text for piece in pieces)
 
     def number(self, text: str) -> int | None:
         """Return the value of an arithmetic expression; None if it is not known or not an integer."""
-        return value_of(text, {name: one for name, one in self.values.items() if isinstance(one, str)})
+        return evaluate_arithmetic(
+            text, {name: one for name, one in self.values.items() if isinstance(one, str)}
+        )
 
 
 class _Word:
-    def __init__(self, scope: Scope, raw: str, splits: bool = True) -> None:
+    def __init__(self, scope: ScriptScope, raw: str, splits: bool = True) -> None:
         self.scope, self.raw, self.splits = scope, raw, splits
-        self.done: list[Field] = []
-        self.pieces: list[Piece] = []
+        self.done: list[ExpandedWord] = []
+        self.pieces: list[WordPiece] = []
         self.has_field = False
         self.depth = 0
 
-    def fields(self) -> Iterator[Field]:
+    def fields(self) -> Iterator[ExpandedWord]:
         self._read(self.raw, False)
         self._end()
         return iter(self.done)
@@ -80,12 +82,12 @@ class _Word:
         if self.scope.length > 50 * _MOST_TEXT or len(self.pieces) > _MOST_PIECES:
             raise UnreadableError("a variable that grows without end, which")
         if text or is_quoted:
-            self.pieces.append(Piece(text, is_open, is_quoted))
+            self.pieces.append(WordPiece(text, is_open, is_quoted))
             self.has_field = True
 
     def _end(self) -> None:
         if self.has_field:
-            self.done.append(Field(tuple(self.pieces)))
+            self.done.append(ExpandedWord(tuple(self.pieces)))
         self.pieces, self.has_field = [], False
 
     def _read(self, text: str, is_quoted: bool, is_inside: bool = False) -> None:
@@ -104,7 +106,7 @@ class _Word:
                 self._add(text[at + 1 : end], is_quoted=True)
                 at = end + 1
             elif mark == '"' and not is_quoted:
-                end = _closing(text, at + 1)
+                end = _find_closing_quote(text, at + 1)
                 if text[at + 1 : end] in _ARGUMENTS and self.scope.values.get("@") == "":
                     at = end + 1  # no arguments are no word, rather than an empty one
                     continue
@@ -130,7 +132,7 @@ class _Word:
         return at + 2
 
     def _dollar(self, text: str, at: int, is_quoted: bool) -> int:
-        reader = Reader(text)
+        reader = ShellReader(text)
         if text[at] == "`":
             end = text.find("`", at + 1)
             end = len(text) if end < 0 else end
@@ -171,11 +173,11 @@ class _Word:
         self.scope.used.add(name)
         self._known(self.scope.values.get(name), raw, is_quoted)
 
-    def _known(self, value: Value, raw: str, is_quoted: bool) -> None:
+    def _known(self, value: ShellValue, raw: str, is_quoted: bool) -> None:
         """Add a value in place of the expansion, split into words as a shell does."""
         if isinstance(value, tuple):
-            value = Partly(value[0].pieces) if value else ""
-        if isinstance(value, Partly):
+            value = PartialText(value[0].pieces) if value else ""
+        if isinstance(value, PartialText):
             for piece in value.pieces:
                 if piece.is_open:
                     self._add(piece.text, True, is_quoted or piece.is_quoted)
@@ -236,25 +238,25 @@ class _Word:
         else:
             self._known(self._changed(value, how, found["rest"]), raw, is_quoted)
 
-    def _all(self, value: Value, raw: str, is_quoted: bool) -> None:
+    def _all(self, value: ShellValue, raw: str, is_quoted: bool) -> None:
         if not isinstance(value, tuple):
             self._known(value, raw, is_quoted)
             return
         for number, one in enumerate(value):
             if number:
                 self._end()
-            self._known(Partly(one.pieces), raw, is_quoted)
+            self._known(PartialText(one.pieces), raw, is_quoted)
 
-    def _entry(self, value: Value, index: str) -> str | Partly | None:
+    def _entry(self, value: ShellValue, index: str) -> str | PartialText | None:
         if not isinstance(value, tuple):
             return value if not index or index in ("[0]", "[@]", "[*]") else None
         number = self.scope.number(self._inner(index[1:-1])) if index else 0
         if number is None or not 0 <= number < len(value):
             return None
         entry = value[number]
-        return Partly(entry.pieces) if entry.is_open else entry.text
+        return PartialText(entry.pieces) if entry.is_open else entry.text
 
-    def _changed(self, value: str | Partly | None, how: str, rest: str) -> str | Partly | None:
+    def _changed(self, value: str | PartialText | None, how: str, rest: str) -> str | PartialText | None:
         if how in ("", ":?", "?"):
             return value
         pattern = self.scope.text(rest)
@@ -262,12 +264,12 @@ class _Word:
             return None
         if how in ("^^", ",,"):
             return value.upper() if how == "^^" else value.lower()
-        return changed(value, how, pattern)
+        return apply_expansion(value, how, pattern)
 
 
-def _closing(text: str, at: int) -> int:
+def _find_closing_quote(text: str, at: int) -> int:
     """Return the place of the quote that ends a double-quoted text."""
-    reader = Reader(text)
+    reader = ShellReader(text)
     while at < len(text):
         mark = text[at]
         if mark == '"':

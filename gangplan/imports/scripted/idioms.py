@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gangplan.imports.scripted.arithmetic import value_of
-from gangplan.imports.scripted.pieces import Value
+from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
+from gangplan.imports.scripted.pieces import ShellValue
 from gangplan.records import dataclass
 
 # Placeholders for the first of the run's hosts, and for all of them, while a script is read.
@@ -21,7 +21,7 @@ _SOFTWARE = "the image brings its software"
 _SHELL = "it is about the shell of the batch script"
 _WATCHES = "it asks the machine or the scheduler; gangplan status and the dashboards show runs"
 # Programs that start no training, and why their commands are dropped.
-DROPPED: dict[str, str] = {
+DROPPED_COMMANDS: dict[str, str] = {
     **dict.fromkeys(
         str.split(
             "echo printf date hostname uptime who whoami env printenv pwd ls tree df du free lscpu lstopo "
@@ -62,15 +62,17 @@ DROPPED: dict[str, str] = {
     "dcgmproftester": _WATCHES,
 }
 # Those whose output matters if it goes to a file.
-WRITERS = frozenset(
+PRINTING_COMMANDS = frozenset(
     ["echo", "printf", "cat", "date", "env", "printenv", "hostname", "head", "tail", "grep", "ls", "jq", "id"]
 )
-SOFTWARE = frozenset(name for name, why in DROPPED.items() if why == _SOFTWARE)
+SOFTWARE_COMMANDS = frozenset(name for name, why in DROPPED_COMMANDS.items() if why == _SOFTWARE)
 # Commands that only look, no matter what starts them: `srun hostname`, `mpirun -np 2 nvidia-smi`.
-LOOKS = frozenset(name for name, why in DROPPED.items() if why in (_PRINTS, _WATCHES)) | {"sleep", "true"}
-ENDED = "the script has ended before"
+INSPECTION_COMMANDS = frozenset(
+    name for name, why in DROPPED_COMMANDS.items() if why in (_PRINTS, _WATCHES)
+) | {"sleep", "true"}
+SCRIPT_ENDED_REASON = "the script has ended before"
 # Commands that prepare files or packages before the launch; they stay, and run where the launch runs.
-PREPARES = frozenset(
+PREPARATION_COMMANDS = frozenset(
     str.split(
         "mkdir cp mv rm ln tar unzip gunzip gzip rsync scp chmod chown touch wget curl git pip pip3 uv "
         "poetry aws gsutil s5cmd dd sed awk find xargs ssh-keygen make cmake apt apt-get yum npm jupyter "
@@ -92,7 +94,7 @@ def is_image_work(words: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class AllocationCounts:
     """What is known about the allocation before a script runs; None if its options do not state it."""
 
     nodes: int = 1
@@ -115,7 +117,7 @@ _COUNTS_GPUS = re.compile(
 )
 
 
-def printed(command: str, counts: Counts) -> Value:
+def predict_output(command: str, counts: AllocationCounts) -> ShellValue:
     """Return what a command in `$(...)` prints if the allocation decides it; None if it has to run."""
     text = command.strip()
     words = text.split()
@@ -138,7 +140,7 @@ def printed(command: str, counts: Counts) -> Value:
     if re.fullmatch(r"(?:which|command -v|type -p)\s+([\w.+-]+)", text):
         return words[-1]
     if found := re.fullmatch(r"expr\s+([0-9+\-*/%()\s\\]+)", text):
-        number = value_of(found[1].replace("\\", ""), {})
+        number = evaluate_arithmetic(found[1].replace("\\", ""), {})
         return str(number) if number is not None else None
     if found := re.fullmatch(r"seq\s+([0-9]+)(?:\s+([0-9]+))?", text):
         begin, end = (1, int(found[1])) if found[2] is None else (int(found[1]), int(found[2]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal
 
-from gangplan.imports.account import Path
-from gangplan.imports.scripted.parts import Part
-from gangplan.imports.scripted.pieces import Field, Value
-from gangplan.plan.launchers.shell import Word
+from gangplan.findings import FieldPath
+from gangplan.imports.scripted.parts import ScriptCommand
+from gangplan.imports.scripted.pieces import ExpandedWord, ShellValue
+from gangplan.plan.launchers.shell import ShellWord
 from gangplan.records import dataclass
 
 # set: assigns variables; drop: useless to a run; keep: goes into the command; cd: changes the folder; launch:
@@ -17,28 +17,28 @@ ItemKind = Literal["set", "drop", "keep", "cd", "launch", "program", "file"]
 
 
 @dataclass(slots=True)
-class Item:
+class ScriptItem:
     """A pipeline or compound command at the top level of the script, and what becomes of it."""
 
     kind: ItemKind
     begin: int
     end: int
-    parts: list[Part]
+    parts: list[ScriptCommand]
     why: str = ""
     names: set[str] = field(default_factory=set)
-    exports: dict[str, Value] = field(default_factory=dict)
-    fields: list[Field] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
+    exports: dict[str, ShellValue] = field(default_factory=dict)
+    fields: list[ExpandedWord] = field(default_factory=list)
+    words: list[ShellWord] = field(default_factory=list)
     folder: str = ""
     is_background: bool = False
     is_conditional: bool = False
     is_function: bool = False
     text: str = ""
-    paths: list[Path] = field(default_factory=list)
+    paths: list[FieldPath] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Refusal:
+class ScriptRefusal:
     """What prevents an import: where it begins, what it is, and what would help."""
 
     begin: int
@@ -46,7 +46,7 @@ class Refusal:
     help: str
 
 
-def decided(form: str, begin: int) -> Refusal:
+def refuse_nested_launch(form: str, begin: int) -> ScriptRefusal:
     """Return the refusal of a launch in a loop, case or condition whose rounds and branches are not known."""
     what = {"loop": "a loop starts it several times", "case": "a case decides what starts"}.get(
         form, "a condition decides what starts"
@@ -56,4 +56,4 @@ def decided(form: str, begin: int) -> Refusal:
         if form == "loop"
         else "Give what decides it (--set NAME=VALUE), or write the launch of one run without it."
     )
-    return Refusal(begin, f"{what}, and only running the script tells how", help)
+    return ScriptRefusal(begin, f"{what}, and only running the script tells how", help)

@@ -7,22 +7,27 @@ from collections.abc import Collection, Iterator
 from functools import partial
 
 from gangplan.findings import Finding
-from gangplan.imports.account import Account, Node
-from gangplan.imports.pods import pod_of
-from gangplan.imports.refused import RefusedError
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.pods import read_pod_template
+from gangplan.imports.refused import RefusedSourceError
 from gangplan.imports.scripted import variables
-from gangplan.imports.scripted.arrays import full_name, task_numbers, told_of_array, trials_of
-from gangplan.imports.scripted.assemble import Assembled, assembled, framework_of
-from gangplan.imports.scripted.directives import Script
-from gangplan.imports.scripted.items import Item
-from gangplan.imports.scripted.launch import Launch, read_launch
-from gangplan.imports.scripted.pieces import names_in
-from gangplan.imports.scripted.podlike import pod_tree
+from gangplan.imports.scripted.arrays import (
+    account_for_array,
+    build_array_trials,
+    build_task_name,
+    map_task_numbers,
+)
+from gangplan.imports.scripted.assemble import AssembledCommand, assemble_command, find_rank_framework
+from gangplan.imports.scripted.directives import BatchScript
+from gangplan.imports.scripted.items import ScriptItem
+from gangplan.imports.scripted.launch import ScriptLaunch, read_launch
+from gangplan.imports.scripted.pieces import find_variable_names
+from gangplan.imports.scripted.podlike import build_pod_tree
 from gangplan.imports.scripted.surroundings import Surroundings
-from gangplan.imports.scripted.walk import Walk
-from gangplan.imports.scripted.wanted import Wanted, memory_text
-from gangplan.imports.workload import Hint, Role, Setting, Start, Workload
-from gangplan.plan.launchers import base, is_python
+from gangplan.imports.scripted.walk import ScriptWalk
+from gangplan.imports.scripted.wanted import WantedAllocation, format_memory
+from gangplan.imports.workload import Hint, PodRole, SourceJob, SourceSetting, StartMethod
+from gangplan.plan.launchers import is_python, program_name_of
 from gangplan.rules.imports import IMPORT_SCRIPT
 
 _TORCH = re.compile(
@@ -51,27 +56,27 @@ class ScriptJob:
     def __init__(
         self,
         label: str,
-        script: Script,
+        script: BatchScript,
         account: Account,
-        wanted: Wanted,
-        walk: Walk,
+        wanted: WantedAllocation,
+        walk: ScriptWalk,
         numbers: list[int],
         name: str,
         known: Collection[str],
     ) -> None:
         self.label, self.script, self.account, self.wanted = label, script, account, wanted
         self.walk, self.numbers, self.name = walk, numbers, name
-        self.launches: dict[int, Launch] = {}
-        self.env: dict[str, tuple[str, Node]] = {}
+        self.launches: dict[int, ScriptLaunch] = {}
+        self.env: dict[str, tuple[str, SourceNode]] = {}
         self.known = known
         self.starts_ranks = False
 
-    def workload(self) -> Workload:
+    def workload(self) -> SourceJob:
         """Return the workload, with every line of the script in the account."""
         around = Surroundings(self.script, self.account, self.walk.scope)
         for number, item in enumerate(self.walk.items):
             if number in self.numbers:
-                launch = Launch(item.fields, item.words)
+                launch = ScriptLaunch(item.fields, item.words)
                 self._sets(item)
                 self._empty(item)
                 read_launch(launch, self.script, self.account, self.wanted)
@@ -87,13 +92,13 @@ class ScriptJob:
         made = self._assembled(start, around)
         asking = [item for item in made.asks_hosts if item.is_function]
         if asking:
-            raise RefusedError([self._refused(item) for item in asking])
+            raise RefusedSourceError([self._refused(item) for item in asking])
         around.account(self.walk.items, self.numbers, made)
         self._numbers(made)
-        self.env |= task_numbers(self.script, self.wanted)
-        work = Workload(
+        self.env |= map_task_numbers(self.script, self.wanted)
+        work = SourceJob(
             self.label,
-            full_name(self.script, self.name),
+            build_task_name(self.script, self.name),
             start,
             self.account,
             self._roles(made, around),
@@ -103,86 +108,88 @@ class ScriptJob:
         work.starts_ranks = self.starts_ranks
         if is_guess:
             work.again = partial(self._again, work, around)
-        work.trials = trials_of(self.script, self.wanted)
+        work.trials = build_array_trials(self.script, self.wanted)
         self._said(work, around, made)
         return work
 
-    def _assembled(self, start: Start, around: Surroundings) -> Assembled:
+    def _assembled(self, start: StartMethod, around: Surroundings) -> AssembledCommand:
         values = {
             name: one
             for name, one in self.walk.scope.values.items()
             if name in self.known and isinstance(one, str)
         }
-        values |= variables.of_rank(self._kind(start))
+        values |= variables.build_rank_variables(self._kind(start))
         around.start = start
         forced = around.open_exports(self.walk.items)
-        return assembled(self.walk.items, self.launches, self.script.text, start, values, forced)
+        return assemble_command(self.walk.items, self.launches, self.script.text, start, values, forced)
 
-    def _roles(self, made: Assembled, around: Surroundings) -> tuple[Role, ...]:
+    def _roles(self, made: AssembledCommand, around: Surroundings) -> tuple[PodRole, ...]:
         env = {**around.env, **self.env, **self.wanted.env}
         for name, (_, node) in [*around.env.items(), *self.env.items()]:
             if env[name][1] is not node:
                 node.dropped("the launch sets it again")
-        pod = pod_of(pod_tree(self.account, self.wanted, made.words, env, around.workdir, self._place()))
+        pod = read_pod_template(
+            build_pod_tree(self.account, self.wanted, made.words, env, around.workdir, self._place())
+        )
         assert pod is not None
-        return (Role("worker", self.wanted.node_count, pod),)
+        return (PodRole("worker", self.wanted.node_count, pod),)
 
-    def _again(self, work: Workload, around: Surroundings, start: Start) -> None:
+    def _again(self, work: SourceJob, around: Surroundings, start: StartMethod) -> None:
         """Rebuild the workload for ranks that start in another way, if the script leaves that open."""
         work.start = start
         work.roles = self._roles(self._assembled(start, around), around)
         work.settings = {**work.settings, **self._settings(start)}
 
-    def _refused(self, item: Item) -> Finding:
+    def _refused(self, item: ScriptItem) -> Finding:
         message = (
             f"the function {' '.join(item.names)}, which the command calls, asks the scheduler for hosts"
         )
         help = "Take these lines out of it: the workers of a run know each other."
         return Finding(IMPORT_SCRIPT, self.script.where(item.begin), message, help)
 
-    def _place(self) -> Node:
+    def _place(self) -> SourceNode:
         """Return the launch, as the place of what nothing else states."""
         item = self.walk.items[self.numbers[-1]]
         where = self.script.where(item.begin)
         path = next((path for path, (at, _) in self.script.leaves.items() if at.line >= where.line), ())
-        return Node(self.account, path, None)
+        return SourceNode(self.account, path, None)
 
-    def _empty(self, item: Item) -> None:
+    def _empty(self, item: ScriptItem) -> None:
         """Account for words of a launch that expand to nothing: variables that are empty."""
         begins = {word.begin for word in item.words}
         for word in (word for part in item.parts for word in part.words if word.begin not in begins):
             path = self.script.leaf("word", word.begin, word.end, word.text)
-            Node(self.account, path, word.text).dropped("it is empty")
+            SourceNode(self.account, path, word.text).dropped("it is empty")
 
-    def _sets(self, item: Item) -> None:
+    def _sets(self, item: ScriptItem) -> None:
         """Set variables before a launch: `OMP_NUM_THREADS=4 srun ...`."""
         for part in item.parts:
             for word in part.sets:
                 name, _, _ = word.text.partition("=")
                 path = self.script.leaf(name, word.begin, word.end, word.text)
-                node = Node(self.account, path, word.text)
+                node = SourceNode(self.account, path, word.text)
                 value = self.walk.scope.text(self.script.text[word.begin + len(name) + 1 : word.end])
                 if value is None:
                     node.asked("its value is only known when the script runs")
                 else:
                     self.env[name] = (value, node)
 
-    def _start(self) -> tuple[Start, bool]:
+    def _start(self) -> tuple[StartMethod, bool]:
         """Return how ranks start, and whether that is a guess."""
         main = self.launches[self.numbers[-1]]
         texts = [one.text for one in main.program]
         for number in reversed(self.numbers):
-            kind = framework_of(_texts(self.launches[number]))
+            kind = find_rank_framework(_list_program_words(self.launches[number]))
             if kind in ("torch", "mpi"):
                 return ("torch", False) if kind == "torch" else ("mpi", False)
         tasks = (self.wanted.tasks_on_node or 1) * self.wanted.node_count
         if not main.starter or tasks == 1:
             return "plain", True
-        program = base(texts[0]) if texts else ""
+        program = program_name_of(texts[0]) if texts else ""
         is_script = is_python(program) or program in ("bash", "sh") or program.endswith((".py", ".sh"))
         return ("torch" if is_script and _TORCH.search(self.script.text) else "mpi"), True
 
-    def _kind(self, start: Start) -> str:
+    def _kind(self, start: StartMethod) -> str:
         """Return what gives each rank its number."""
         if start == "torch" and self._starts_itself():
             return "torchrun"
@@ -190,7 +197,7 @@ class ScriptJob:
 
     def _starts_itself(self) -> bool:
         """Return whether the program that the scheduler's launcher starts is a launcher of torch."""
-        return any(framework_of(_texts(one)) == "torch" for one in self.launches.values())
+        return any(find_rank_framework(_list_program_words(one)) == "torch" for one in self.launches.values())
 
     def _is_hydra(self) -> bool:
         return any(
@@ -198,31 +205,34 @@ class ScriptJob:
             for launch in self.launches.values()
         )
 
-    def _settings(self, start: Start) -> dict[str, Setting]:
+    def _settings(self, start: StartMethod) -> dict[str, SourceSetting]:
         wanted = self.wanted
         settings = {key: one for key, one in wanted.settings.items() if key in ("timeout", "priority")}
         place = next(
             (wanted.at[one] for one in ("nodes", "tasks", "tasks_per_node") if one in wanted.at), None
         )
         node = place or self._place()
-        settings["workers"] = Setting(wanted.node_count, node)
+        settings["workers"] = SourceSetting(wanted.node_count, node)
         tasks = wanted.tasks_on_node
         has_starter = any(launch.starter for launch in self.launches.values())
         if start != "torch" or not self._starts_itself():
             slots = tasks if tasks and (has_starter or start == "mpi") else 1
-            settings["slots"] = Setting(
+            settings["slots"] = SourceSetting(
                 slots, wanted.at.get("tasks_per_node") or wanted.at.get("tasks") or node
             )
         return settings
 
-    def _numbers(self, made: Assembled) -> None:
+    def _numbers(self, made: AssembledCommand) -> None:
         """Set variables that identify the run: the run's name replaces the job's number."""
-        used = names_in([made.text, *(text for text, _ in self.env.values())]) & variables.NUMBERS
+        used = (
+            find_variable_names([made.text, *(text for text, _ in self.env.values())])
+            & variables.JOB_ID_VARIABLES
+        )
         node = self._place()
         for name in sorted(used):
             self.env[name] = ("@field", node)
 
-    def _said(self, work: Workload, around: Surroundings, made: Assembled) -> None:
+    def _said(self, work: SourceJob, around: Surroundings, made: AssembledCommand) -> None:
         """Add hints, questions and notes."""
         wanted, place = self.wanted, self._place()
         work.hints += [Hint("pool", text, node) for text, node in wanted.pools]
@@ -232,24 +242,31 @@ class ScriptJob:
         work.questions += [*wanted.questions, *around.questions]
         for launch in self.launches.values():
             work.notes += [f"{loss}: {why}" for loss, why in launch.losses]
-        foreign = [launch for launch in self.launches.values() if framework_of(_texts(launch)) == "foreign"]
+        foreign = [
+            launch
+            for launch in self.launches.values()
+            if find_rank_framework(_list_program_words(launch)) == "foreign"
+        ]
         if foreign:
             work.questions.append(
                 (
                     place,
-                    f"{base(foreign[0].program[0].text)} starts ranks by means that a run does not have",
+                    f"{program_name_of(foreign[0].program[0].text)} starts ranks by means that a run does not have",
                     "Write the program that each rank runs.",
                 )
             )
         work.questions += list(self._open(made, place))
-        if wanted.scratch or ("/scratch" in made.text and variables.TEMPORARY & names_in([self.script.text])):
+        if wanted.scratch or (
+            "/scratch" in made.text
+            and variables.TEMPORARY_FOLDER_VARIABLES & find_variable_names([self.script.text])
+        ):
             work.values["scratch"] = memory(wanted.scratch)
-        told_of_array(self.script, wanted, work.questions)
+        account_for_array(self.script, wanted, work.questions)
 
-    def _open(self, made: Assembled, place: Node) -> Iterator[tuple[Node, str, str]]:
+    def _open(self, made: AssembledCommand, place: SourceNode) -> Iterator[tuple[SourceNode, str, str]]:
         """Yield questions about variables in the command that nothing sets."""
         given = {name for item in made.kept for name in item.names} | set(self.env) | self.walk.scope.exported
-        given |= _GIVEN | {one.lstrip("$") for values in variables.EVERY for one in values.values()}
+        given |= _GIVEN | {one.lstrip("$") for values in variables.RANK_VARIABLES for one in values.values()}
         given |= {name for found in _SETS.findall(made.text) for name in found if name}
         numbered = {
             piece.text.strip("${}")
@@ -260,15 +277,15 @@ class ScriptJob:
         }
         for number in sorted(numbered):
             yield place, f"the script takes an argument, ${number}", f"Give its value: --set {number}=VALUE."
-        for name in sorted(names_in([_HOSTFILE.sub("", made.text)]) - given):
+        for name in sorted(find_variable_names([_HOSTFILE.sub("", made.text)]) - given):
             help = f"Give its value: --set {name}=VALUE; or set it under env:."
             yield place, f"the command needs {name}, which the script does not set", help
 
 
-def _texts(launch: Launch) -> list[str]:
+def _list_program_words(launch: ScriptLaunch) -> list[str]:
     return [one.text for one in launch.program]
 
 
 def memory(count: int | None) -> str:
     """Return the amount of scratch space for a spec; 100Gi if only its use is known."""
-    return memory_text(count) if count else "100Gi"
+    return format_memory(count) if count else "100Gi"

@@ -10,28 +10,32 @@ from pathlib import Path
 from gangplan.findings import Finding
 from gangplan.imports.account import Account
 from gangplan.imports.scripted import pbs_options, slurm_options
-from gangplan.imports.scripted.reader import Scheduler, read_script, steps_of
-from gangplan.imports.scripted.sources import scripts_of
+from gangplan.imports.scripted.reader import BatchScheduler, count_parallel_steps, read_script
+from gangplan.imports.scripted.sources import find_scripts
 from gangplan.imports.sources import OtherObject, SourceObject
-from gangplan.imports.workload import Workload
+from gangplan.imports.workload import SourceJob
 
-SUFFIXES = (".sh", ".sbatch", ".slurm", ".sl", ".slm", ".batch", ".bash", ".job", ".pbs", ".qsub", ".script", ".sub", ".run", ".cmd", ".txt", "")  # fmt: skip
-_SLURM = Scheduler("Slurm", "SBATCH", slurm_options.options_of, slurm_options.apply)
+SCRIPT_SUFFIXES = (".sh", ".sbatch", ".slurm", ".sl", ".slm", ".batch", ".bash", ".job", ".pbs", ".qsub", ".script", ".sub", ".run", ".cmd", ".txt", "")  # fmt: skip
+_SLURM = BatchScheduler(
+    "Slurm", "SBATCH", slurm_options.parse_slurm_options, slurm_options.apply_slurm_options
+)
 
-_PBS = Scheduler("PBS", "PBS", pbs_options.options_of, pbs_options.apply)
+_PBS = BatchScheduler("PBS", "PBS", pbs_options.parse_pbs_options, pbs_options.apply_pbs_options)
 
 
-def _slurm_array(line: str) -> str:
+def _find_slurm_array_option(line: str) -> str:
     found = re.search(r"(?:--array[= ]|-a\s*)(\S+)", line)
     return found[1] if found else ""
 
 
 def find_slurm(files: Sequence[Path], filled: Mapping[str, str]) -> tuple[list[SourceObject], list[Finding]]:
     """Find scripts for sbatch."""
-    return scripts_of("SBATCH", _slurm_array, partial(steps_of, _SLURM), files, filled)
+    return find_scripts(
+        "SBATCH", _find_slurm_array_option, partial(count_parallel_steps, _SLURM), files, filled
+    )
 
 
-def read_slurm(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_slurm(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a script for sbatch.
 
     Raises RefusedError if only running it would show what it does.
@@ -39,17 +43,17 @@ def read_slurm(account: Account, others: Sequence[OtherObject] = ()) -> Workload
     return read_script(_SLURM, account)
 
 
-def _pbs_array(line: str) -> str:
+def _find_pbs_array_option(line: str) -> str:
     found = re.search(r"(?:^|\s)-(?:J|t)\s*([0-9][0-9,:%-]*)", line)
     return found[1] if found else ""
 
 
 def find_pbs(files: Sequence[Path], filled: Mapping[str, str]) -> tuple[list[SourceObject], list[Finding]]:
     """Find scripts for qsub."""
-    return scripts_of("PBS", _pbs_array, partial(steps_of, _PBS), files, filled)
+    return find_scripts("PBS", _find_pbs_array_option, partial(count_parallel_steps, _PBS), files, filled)
 
 
-def read_pbs(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
+def read_pbs(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a script for qsub.
 
     Raises RefusedError if only running it would show what it does.

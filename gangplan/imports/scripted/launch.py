@@ -6,22 +6,22 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from gangplan.imports.account import Account, Node
+from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.scripted import slurm_options, slurm_tables
-from gangplan.imports.scripted.containers import Contained, contained, reference_of
-from gangplan.imports.scripted.directives import Option, Script
-from gangplan.imports.scripted.pals import is_pals, pals_words
-from gangplan.imports.scripted.pieces import Field
-from gangplan.imports.scripted.wanted import Wanted, mounts_of
-from gangplan.plan.launchers import UnreadableError, base, find, start_at
-from gangplan.plan.launchers.foreign import FOREIGN
-from gangplan.plan.launchers.shell import Word
+from gangplan.imports.scripted.containers import ContainerStart, convert_image_reference, find_container_start
+from gangplan.imports.scripted.directives import BatchScript, ScriptOption
+from gangplan.imports.scripted.pals import is_pals_launch, read_pals_option
+from gangplan.imports.scripted.pieces import ExpandedWord
+from gangplan.imports.scripted.wanted import WantedAllocation, parse_container_mounts
+from gangplan.plan.launchers import UnreadableError, find_launcher_at, find_launchers, program_name_of
+from gangplan.plan.launchers.foreign import OTHER_LAUNCHERS
+from gangplan.plan.launchers.shell import ShellWord
 from gangplan.records import dataclass
 
 # Launchers that a scheduler gives to a job, whose options are read here.
 STEPS = frozenset({"srun", "ibrun", "aprun", "ccc_mprun", "prun", "mpiexec_mpt", "pbsdsh", "jsrun", "lrun"})
 # Launchers of frameworks that gangplan does not start, and of other schedulers.
-FOREIGN_NAMES = frozenset(FOREIGN) - STEPS - {"sbatch", "salloc", "qsub", "bsub"}
+FOREIGN_LAUNCHER_NAMES = frozenset(OTHER_LAUNCHERS) - STEPS - {"sbatch", "salloc", "qsub", "bsub"}
 # Words before a launcher that are useless to a run.
 _PREFIXES = frozenset({"time", "exec", "nohup", "command", "eval"})
 # Options of GNU time (1.9) with a value.
@@ -42,27 +42,27 @@ _MEETING = frozenset(
 
 
 @dataclass(slots=True)
-class Launch:
+class ScriptLaunch:
     """A launch: its words after expansion, the word of the script that each comes from, and what was found.
 
     `starter` is the scheduler's launcher, and `program` the words that are left.
     """
 
-    fields: list[Field]
-    words: list[Word]
+    fields: list[ExpandedWord]
+    words: list[ShellWord]
     starter: str = ""
-    program: list[Field] = field(default_factory=list)
-    sets: list[Field] = field(default_factory=list)
+    program: list[ExpandedWord] = field(default_factory=list)
+    sets: list[ExpandedWord] = field(default_factory=list)
     losses: list[tuple[str, str]] = field(default_factory=list)
 
 
-def behind_prefixes(texts: Sequence[str], at: int = 0) -> int:
+def skip_prefixes(texts: Sequence[str], at: int = 0) -> int:
     """Return the index after words that only measure or wrap a command: `time`, `exec`, `nohup`.
 
     GNU time may have options.
     """
     while at < len(texts):
-        if base(texts[at]) == "time":
+        if program_name_of(texts[at]) == "time":
             at += 1
             while at < len(texts) and texts[at].startswith("-"):
                 at += 2 if texts[at] in _TIME_WORDS else 1
@@ -73,51 +73,57 @@ def behind_prefixes(texts: Sequence[str], at: int = 0) -> int:
     return at
 
 
-def is_start(texts: Sequence[str], at: int = 0) -> bool:
+def is_launcher_start(texts: Sequence[str], at: int = 0) -> bool:
     """Return whether a command begins with a launcher, after prefixes."""
-    while at < len(texts) and (behind_prefixes(texts, at) > at or re.match(r"[A-Za-z_]\w*=", texts[at])):
-        at = max(at + 1, behind_prefixes(texts, at))
+    while at < len(texts) and (skip_prefixes(texts, at) > at or re.match(r"[A-Za-z_]\w*=", texts[at])):
+        at = max(at + 1, skip_prefixes(texts, at))
     if at >= len(texts):
         return False
-    name = base(texts[at])
-    if _is_step(texts, at) or (name in FOREIGN_NAMES and start_at(texts, at, None) is not None):
+    name = program_name_of(texts[at])
+    if _is_step(texts, at) or (
+        name in FOREIGN_LAUNCHER_NAMES and find_launcher_at(texts, at, None) is not None
+    ):
         return True
-    if (inner := contained(texts, at)) is not None:
+    if (inner := find_container_start(texts, at)) is not None:
         return True if inner.is_entrypoint else bool(texts[inner.end :])
     try:
-        return bool(find(texts[at:], None))
+        return bool(find_launchers(texts[at:], None))
     except UnreadableError:
         return False
 
 
-def read_launch(launch: Launch, script: Script, account: Account, wanted: Wanted) -> None:
+def read_launch(
+    launch: ScriptLaunch, script: BatchScript, account: Account, wanted: WantedAllocation
+) -> None:
     """Take the launch apart, and add every word of it to the account."""
     texts = [one.text for one in launch.fields]
     at = 0
-    if end := behind_prefixes(texts):
-        _leaf(launch, script, account, 0, end, texts[0]).dropped("it is about the shell of the batch script")
+    if end := skip_prefixes(texts):
+        _add_launch_leaf(launch, script, account, 0, end, texts[0]).dropped(
+            "it is about the shell of the batch script"
+        )
         at = end
     if _is_step(texts, at):
-        at = _step(launch, script, account, wanted, at)
-    at = _container(launch, script, account, wanted, at)
+        at = _read_step_launcher(launch, script, account, wanted, at)
+    at = _read_launch_container(launch, script, account, wanted, at)
     begin = at
-    inner = _inside(launch, at)
+    inner = _find_container_after_mpirun(launch, at)
     if inner is not None:  # mpirun -np 4 apptainer exec IMAGE PROGRAM
-        _absorb(inner, launch, wanted, None)
+        _record_container_settings(inner, launch, wanted, None)
         kept = [*range(begin, inner.begin), *range(inner.end, len(texts))]
     else:
         kept = list(range(begin, len(texts)))
-    kept = _without_meeting(launch, kept)
+    kept = _remove_rendezvous_options(launch, kept)
     launch.program = [launch.fields[index] for index in kept]
     if begin < len(texts):
-        _program_leaves(launch, script, account, begin)
+        _add_program_leaves(launch, script, account, begin)
 
 
-def _without_meeting(launch: Launch, kept: list[int]) -> list[int]:
+def _remove_rendezvous_options(launch: ScriptLaunch, kept: list[int]) -> list[int]:
     """Return the words without options that name ports and ids of a rendezvous."""
     texts = [launch.fields[index].text for index in kept]
     try:
-        found = find(texts, None)
+        found = find_launchers(texts, None)
     except UnreadableError:
         return kept
     gone: set[int] = set()
@@ -130,73 +136,83 @@ def _without_meeting(launch: Launch, kept: list[int]) -> list[int]:
     return [index for place, index in enumerate(kept) if place not in gone]
 
 
-def _leaf(
-    launch: Launch, script: Script, account: Account, begin: int, end: int, name: str, value: str = ""
-) -> Node:
+def _add_launch_leaf(
+    launch: ScriptLaunch,
+    script: BatchScript,
+    account: Account,
+    begin: int,
+    end: int,
+    name: str,
+    value: str = "",
+) -> SourceNode:
     """Return a new leaf for some words of the launch."""
     first, last = launch.words[begin], launch.words[end - 1]
     path = script.leaf(
         name, first.begin, last.end, value or " ".join(one.text for one in launch.fields[begin:end])
     )
-    return Node(account, path, value)
+    return SourceNode(account, path, value)
 
 
-def _step(launch: Launch, script: Script, account: Account, wanted: Wanted, at: int) -> int:
+def _read_step_launcher(
+    launch: ScriptLaunch, script: BatchScript, account: Account, wanted: WantedAllocation, at: int
+) -> int:
     """Read the scheduler's launcher and its options; return the index of what it starts."""
     texts = [one.text for one in launch.fields]
-    name = base(texts[at])
+    name = program_name_of(texts[at])
     launch.starter = name
-    _leaf(launch, script, account, at, at + 1, name, name).mapped("command")
-    takes = _taker(name)
+    _add_launch_leaf(launch, script, account, at, at + 1, name, name).mapped("command")
+    takes = _select_option_reader(name)
     index = at + 1
-    found: list[Option] = []
+    found: list[ScriptOption] = []
     while index < len(texts) and texts[index].startswith("-") and len(texts[index]) > 1:
         if texts[index] == "--":
-            return _with(found, wanted, account, index + 1)
+            return _apply_step_options(found, wanted, account, index + 1)
         end, option, value = takes(texts, index)
         path = script.leaf(
             f"{name} --{option}", launch.words[index].begin, launch.words[min(end, len(texts)) - 1].end, value
         )
-        found.append(Option(option, value, path))
+        found.append(ScriptOption(option, value, path))
         index = end
-    return _with(found, wanted, account, index)
+    return _apply_step_options(found, wanted, account, index)
 
 
 def _is_step(texts: Sequence[str], at: int) -> bool:
     """Return whether a word is a launcher of the scheduler: one by its name, or the mpiexec of PALS."""
-    return at < len(texts) and (base(texts[at]) in STEPS or is_pals(texts, at))
+    return at < len(texts) and (program_name_of(texts[at]) in STEPS or is_pals_launch(texts, at))
 
 
-def _taker(name: str) -> Callable[[Sequence[str], int], tuple[int, str, str]]:
+def _select_option_reader(name: str) -> Callable[[Sequence[str], int], tuple[int, str, str]]:
     """Return the function that reads the options of a launcher."""
     if name in ("srun", "ccc_mprun", "prun"):
-        return _srun_words
-    return pals_words if name == "mpiexec" else _aprun_words
+        return _read_srun_option
+    return read_pals_option if name == "mpiexec" else _read_aprun_option
 
 
-def _with(found: list[Option], wanted: Wanted, account: Account, index: int) -> int:
-    slurm_options.apply(found, wanted, account, is_step=True)
+def _apply_step_options(
+    found: list[ScriptOption], wanted: WantedAllocation, account: Account, index: int
+) -> int:
+    slurm_options.apply_slurm_options(found, wanted, account, is_step=True)
     return index
 
 
-def _srun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
+def _read_srun_option(texts: Sequence[str], index: int) -> tuple[int, str, str]:
     """Return the end, name and value of an option of srun."""
     text = texts[index]
     name, equals, value = text.partition("=")
     if text.startswith("--"):
-        bare = slurm_options.full_name(name[2:])
-        if equals or bare in slurm_tables.FLAGS or index + 1 >= len(texts):
+        bare = slurm_options.expand_option_name(name[2:])
+        if equals or bare in slurm_tables.SLURM_FLAGS or index + 1 >= len(texts):
             return index + 1, bare, value
         return index + 2, bare, texts[index + 1]
-    bare = slurm_tables.SHORT.get(text[1], text[1])
-    if bare in slurm_tables.FLAGS:
+    bare = slurm_tables.SLURM_SHORT_OPTIONS.get(text[1], text[1])
+    if bare in slurm_tables.SLURM_FLAGS:
         return index + 1, bare, ""
     if len(text) > 2:
         return index + 1, bare, text[2:].removeprefix("=")
     return min(index + 2, len(texts)), bare, texts[index + 1] if index + 1 < len(texts) else ""
 
 
-def _aprun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
+def _read_aprun_option(texts: Sequence[str], index: int) -> tuple[int, str, str]:
     """Return the same for an option of aprun (Cray ALPS 6), ibrun (TACC) or mpiexec_mpt."""
     text = texts[index]
     if text in _APRUN_WORDS | _IBRUN_WORDS and index + 1 < len(texts):
@@ -205,30 +221,37 @@ def _aprun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
     return (index + 1, _APRUN[short[1]], short[2]) if short else (index + 1, "cpu-bind", "")
 
 
-def _container(launch: Launch, script: Script, account: Account, wanted: Wanted, at: int) -> int:
+def _read_launch_container(
+    launch: ScriptLaunch, script: BatchScript, account: Account, wanted: WantedAllocation, at: int
+) -> int:
     """Read a container that the launcher starts; return the index of the program in it."""
-    found = contained([one.text for one in launch.fields], at)
+    found = find_container_start([one.text for one in launch.fields], at)
     if found is None:
         return at
     end = max(found.end, at + 1)
-    rows = _rows(launch, script, at, end)
+    rows = _group_launch_words_by_line(launch, script, at, end)
     nodes = [
-        _leaf(launch, script, account, row[0], row[-1] + 1, base(launch.fields[at].text)) for row in rows
+        _add_launch_leaf(
+            launch, script, account, row[0], row[-1] + 1, program_name_of(launch.fields[at].text)
+        )
+        for row in rows
     ]
-    _absorb(found, launch, wanted, nodes[0])
+    _record_container_settings(found, launch, wanted, nodes[0])
     for node in nodes:
         node.mapped("image")
     return end
 
 
-def _absorb(found: Contained, launch: Launch, wanted: Wanted, node: Node | None) -> None:
+def _record_container_settings(
+    found: ContainerStart, launch: ScriptLaunch, wanted: WantedAllocation, node: SourceNode | None
+) -> None:
     """Record the image, mounts, variables and folder with which a container starts."""
     if found.image and not wanted.image:
         wanted.image = found.image
         if node is not None:
             wanted.place("image", node)
     for text in found.mounts:
-        wanted.mounts += mounts_of(text, node)
+        wanted.mounts += parse_container_mounts(text, node)
     for text in found.env:
         name, equals, value = text.partition("=")
         if equals and node is not None and "$" not in value:
@@ -238,35 +261,37 @@ def _absorb(found: Contained, launch: Launch, wanted: Wanted, node: Node | None)
         replaced = wanted.at.pop("workdir", None)
         if replaced is not None:
             replaced.dropped(f"the container's own working directory {found.workdir} holds")
-    if found.is_entrypoint and not reference_of(found.image) and node is not None:
+    if found.is_entrypoint and not convert_image_reference(found.image) and node is not None:
         launch.losses.append((found.image, "what the image starts by itself is not known here"))
 
 
-def _inside(launch: Launch, at: int) -> Contained | None:
+def _find_container_after_mpirun(launch: ScriptLaunch, at: int) -> ContainerStart | None:
     """Return a container after mpirun and its options."""
     texts = [one.text for one in launch.fields[at:]]
     try:
-        launchers = find(texts, None)
+        launchers = find_launchers(texts, None)
     except UnreadableError:
         return None
     if len(launchers) != 1 or launchers[0].script is not None or not launchers[0].reading.programs:
         return None
     begin = launchers[0].reading.programs[0][0] + at
-    return contained([one.text for one in launch.fields], begin) if begin > at else None
+    return find_container_start([one.text for one in launch.fields], begin) if begin > at else None
 
 
-def _program_leaves(launch: Launch, script: Script, account: Account, begin: int) -> None:
+def _add_program_leaves(launch: ScriptLaunch, script: BatchScript, account: Account, begin: int) -> None:
     """Add a leaf for each line of the program's words."""
-    for row in _rows(launch, script, begin, len(launch.fields)):
-        _leaf(launch, script, account, row[0], row[-1] + 1, "program").mapped("command")
+    for row in _group_launch_words_by_line(launch, script, begin, len(launch.fields)):
+        _add_launch_leaf(launch, script, account, row[0], row[-1] + 1, "program").mapped("command")
     for word in dict.fromkeys(launch.words[begin:]):
         first = script.text.find("\n", word.begin, word.end)
         if first >= 0:  # a word of several lines, such as a script for another shell
             for path in script.lines("program", first + 1, word.end):
-                Node(account, path, None).mapped("command")
+                SourceNode(account, path, None).mapped("command")
 
 
-def _rows(launch: Launch, script: Script, begin: int, end: int) -> list[list[int]]:
+def _group_launch_words_by_line(
+    launch: ScriptLaunch, script: BatchScript, begin: int, end: int
+) -> list[list[int]]:
     """Group words of the launch by their line in the script."""
     rows: dict[int, list[int]] = {}
     for index in range(begin, end):
@@ -274,19 +299,19 @@ def _rows(launch: Launch, script: Script, begin: int, end: int) -> list[list[int
     return list(rows.values())
 
 
-def behind_step(texts: Sequence[str]) -> Sequence[str]:
+def skip_step_launcher(texts: Sequence[str]) -> Sequence[str]:
     """Return the words after the scheduler's launcher and its options."""
     if not _is_step(texts, 0):
         return texts
-    takes = _taker(base(texts[0]))
+    takes = _select_option_reader(program_name_of(texts[0]))
     index = 1
     while index < len(texts) and texts[index].startswith("-") and len(texts[index]) > 1:
         index = takes(texts, index)[0]
     return texts[index:]
 
 
-def alone(texts: Sequence[str]) -> Sequence[str]:
+def strip_scheduler_start(texts: Sequence[str]) -> Sequence[str]:
     """Return a command without the scheduler's launcher and the container in which it runs."""
-    rest = behind_step(texts)
-    inside = contained(rest, 0)
+    rest = skip_step_launcher(texts)
+    inside = find_container_start(rest, 0)
     return rest[inside.end :] if inside is not None and inside.end < len(rest) else rest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.plan.launchers import base
+from gangplan.plan.launchers import program_name_of
 
 # Its options, and what they mean for a step of Slurm; those of the second table have no value. Hydra shares
 # some of them, so at least one of the third must be present.
@@ -28,9 +28,9 @@ _PALS_FLAGS = frozenset(
 _OF_PALS = frozenset(str.split("ppn depth cpu-bind mem-bind gpu-bind vni no-vni no-transfer line-buffer"))
 
 
-def is_pals(texts: Sequence[str], at: int) -> bool:
+def is_pals_launch(texts: Sequence[str], at: int) -> bool:
     """Return whether all options of an mpiexec are PALS's, and at least one is not Hydra's."""
-    if base(texts[at]) != "mpiexec":
+    if program_name_of(texts[at]) != "mpiexec":
         return False
     index, named = at + 1, set[str]()
     while index < len(texts) and texts[index].startswith("-") and len(texts[index]) > 1:
@@ -38,11 +38,11 @@ def is_pals(texts: Sequence[str], at: int) -> bool:
         if name not in _PALS and name not in _PALS_FLAGS:
             return False
         named.add(name)
-        index = pals_words(texts, index)[0]
+        index = read_pals_option(texts, index)[0]
     return bool(named & _OF_PALS)
 
 
-def pals_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
+def read_pals_option(texts: Sequence[str], index: int) -> tuple[int, str, str]:
     """Return the end, name and value of an option, by the name that Slurm has for it."""
     name, equals, value = texts[index].lstrip("-").partition("=")
     if name in _PALS_FLAGS or equals or index + 1 >= len(texts):

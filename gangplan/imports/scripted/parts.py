@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal
 
-from gangplan.plan.launchers.shell import Word
+from gangplan.plan.launchers.shell import ShellWord
 from gangplan.records import dataclass
 
-Form = Literal["plain", "if", "loop", "case", "function", "group"]
+StatementForm = Literal["plain", "if", "loop", "case", "function", "group"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Redirect:
 
 
 @dataclass(slots=True)
-class Part:
+class ScriptCommand:
     """A simple command: assignments, words, redirections, its place, and the operator after it.
 
     `arrays` are the words of array assignments, by the index of the assignment in `sets`.
@@ -28,9 +28,9 @@ class Part:
 
     begin: int
     end: int = 0
-    sets: list[Word] = field(default_factory=list)
-    arrays: dict[int, list[Word]] = field(default_factory=dict)
-    words: list[Word] = field(default_factory=list)
+    sets: list[ShellWord] = field(default_factory=list)
+    arrays: dict[int, list[ShellWord]] = field(default_factory=dict)
+    words: list[ShellWord] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
     operator: str = ""
 
@@ -47,10 +47,10 @@ class Statement:
     `marks` are the words of a compound command's own level: if, then, elif, else, fi; { and }; ( and ).
     """
 
-    form: Form
+    form: StatementForm
     begin: int
     end: int
-    parts: list[Part]
+    parts: list[ScriptCommand]
     is_background: bool = False
     name: str = ""
-    marks: list[Word] = field(default_factory=list)
+    marks: list[ShellWord] = field(default_factory=list)

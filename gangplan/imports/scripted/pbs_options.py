@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.scripted.directives import Option
-from gangplan.imports.scripted.wanted import Wanted, array_of, at_once_of, bytes_of, seconds_of
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.scripted.directives import ScriptOption
+from gangplan.imports.scripted.wanted import (
+    WantedAllocation,
+    parse_array,
+    parse_array_limit,
+    parse_memory_bytes,
+    parse_time_limit,
+)
 
 # Options of qsub(1B) without a value.
 FLAGS = frozenset("VhIXzfGkx")
@@ -33,14 +39,14 @@ _ASKED = {
 _LAYOUT = frozenset(["ompthreads", "place", "host", "vnode", "arch", "mpiprocs_per_socket", "aoe", "eoe", "hwt", "system", "filesystems", "cputype", "cput", "pvmem", "vmem", "pmem", "nice", "naccesspolicy", "gpu_mode", "ngpus_mode", "model", "bigmem", "os", "cluster", "interconnect", "switch", "chunk_type", "cpu_type", "preempt_targets", "scratch_shm", "centos", "spec"])  # fmt: skip
 
 
-def options_of(
-    words: Sequence[tuple[str, int, int]], leaf: Callable[[str, int, int, str], Option]
-) -> list[Option]:
+def parse_pbs_options(
+    words: Sequence[tuple[str, int, int]], leaf: Callable[[str, int, int, str], ScriptOption]
+) -> list[ScriptOption]:
     """Return the words of an option line as options; a value may be attached to its option.
 
     Each resource becomes an option: `-l select=2:ncpus=8` is `-l select`.
     """
-    found: list[Option] = []
+    found: list[ScriptOption] = []
     index = 0
     while index < len(words):
         text, begin, end = words[index]
@@ -55,13 +61,15 @@ def options_of(
         elif value:
             begin += 2
         if name == "l":
-            found += _resources(value, begin, leaf)
+            found += _split_pbs_resources(value, begin, leaf)
         else:
             found.append(leaf(name, begin, end, value))
     return found
 
 
-def _resources(text: str, begin: int, leaf: Callable[[str, int, int, str], Option]) -> list[Option]:
+def _split_pbs_resources(
+    text: str, begin: int, leaf: Callable[[str, int, int, str], ScriptOption]
+) -> list[ScriptOption]:
     """Return the resources of one `-l`, separated by commas."""
     found, at = [], begin
     for part in text.split(","):
@@ -71,26 +79,26 @@ def _resources(text: str, begin: int, leaf: Callable[[str, int, int, str], Optio
     return found
 
 
-def apply(options: Iterable[Option], wanted: Wanted, account: Account) -> None:
+def apply_pbs_options(options: Iterable[ScriptOption], wanted: WantedAllocation, account: Account) -> None:
     """Record what the options request, and account for each of them."""
     for option in options:
         node = option.node(account)
         name = option.name
         if name.startswith("l "):
-            _resource(name[2:], option.value, wanted, node)
+            _record_pbs_resource(name[2:], option.value, wanted, node)
         elif name == "N":
             wanted.setting("name", option.value, node.mapped("name"))
         elif name == "q":
             wanted.pools.append((option.value, node))
         elif name in ("J", "t"):
-            _array(option.value, wanted, node)
+            _record_pbs_array(option.value, wanted, node)
         elif name in ("d", "w"):
             wanted.workdir = option.value
             wanted.place("workdir", node)
         elif name == "v":
-            _variables(option.value, wanted, node)
+            _record_pbs_variables(option.value, wanted, node)
         elif name == "W":
-            _attributes(option.value, node)
+            _account_for_pbs_attribute(option.value, node)
         elif name in DROPPED:
             node.dropped(DROPPED[name])
         else:
@@ -106,7 +114,7 @@ _W_DROPPED = {
 }
 
 
-def _attributes(value: str, node: Node) -> None:
+def _account_for_pbs_attribute(value: str, node: SourceNode) -> None:
     """Account for -W NAME=VALUE: dependencies, files, and the account."""
     name = value.partition("=")[0].strip()
     if name in _W_DROPPED:
@@ -119,16 +127,16 @@ def _attributes(value: str, node: Node) -> None:
         node.asked("gangplan does not know this attribute of PBS")
 
 
-def _array(value: str, wanted: Wanted, node: Node) -> None:
-    numbers = array_of(value)
+def _record_pbs_array(value: str, wanted: WantedAllocation, node: SourceNode) -> None:
+    numbers = parse_array(value)
     if numbers is None:
         node.asked(f"'{value}' is no array of tasks")
     else:
-        wanted.array, wanted.at_once = numbers, at_once_of(value, len(numbers))
+        wanted.array, wanted.at_once = numbers, parse_array_limit(value, len(numbers))
         wanted.place("array", node)
 
 
-def _variables(value: str, wanted: Wanted, node: Node) -> None:
+def _record_pbs_variables(value: str, wanted: WantedAllocation, node: SourceNode) -> None:
     for part in value.split(","):
         name, equals, text = part.partition("=")
         if equals:
@@ -137,12 +145,12 @@ def _variables(value: str, wanted: Wanted, node: Node) -> None:
         node.dropped("a run has the variables of its spec, and none of the person who submits it")
 
 
-def _resource(name: str, value: str, wanted: Wanted, node: Node) -> None:
+def _record_pbs_resource(name: str, value: str, wanted: WantedAllocation, node: SourceNode) -> None:
     """Record a resource of the job: its nodes, its time, or an amount for all of it."""
     if name in ("select", "nodes"):
-        _chunks(value, wanted, node, is_torque=name == "nodes")
+        _record_pbs_chunks(value, wanted, node, is_torque=name == "nodes")
     elif name == "walltime":
-        seconds = seconds_of(value, starts_with_minutes=False) or _days(value)
+        seconds = parse_time_limit(value, starts_with_minutes=False) or _parse_torque_walltime(value)
         if seconds is None:
             node.asked(f"'{value}' is no time")
         else:
@@ -161,7 +169,7 @@ def _resource(name: str, value: str, wanted: Wanted, node: Node) -> None:
         "procs",
         "size",
     ):
-        _part(name, value, wanted, node)
+        _record_pbs_chunk_resource(name, value, wanted, node)
     elif name == "place":
         wanted.is_exclusive = "excl" in value
         node.same("a worker with all GPUs of a node has the node to itself")
@@ -171,7 +179,7 @@ def _resource(name: str, value: str, wanted: Wanted, node: Node) -> None:
         node.asked(f"{name} is a resource of the old cluster")
 
 
-def _days(value: str) -> int | None:
+def _parse_torque_walltime(value: str) -> int | None:
     """Parse DD:HH:MM:SS, which Torque accepts."""
     parts = value.split(":")
     if len(parts) != 4 or not all(one.isdigit() for one in parts):
@@ -180,7 +188,7 @@ def _days(value: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def _chunks(value: str, wanted: Wanted, node: Node, is_torque: bool) -> None:
+def _record_pbs_chunks(value: str, wanted: WantedAllocation, node: SourceNode, is_torque: bool) -> None:
     """Record chunks such as `2:ncpus=8:ngpus=1+1:ncpus=4`; chunks of different shapes are refused."""
     chunks = value.split("+")
     if len({chunk.partition(":")[2] for chunk in chunks}) > 1:
@@ -199,14 +207,14 @@ def _chunks(value: str, wanted: Wanted, node: Node, is_torque: bool) -> None:
     for part in chunks[0].split(":"):
         name, equals, amount = part.partition("=")
         if equals:
-            _part(name, amount, wanted, node)
+            _record_pbs_chunk_resource(name, amount, wanted, node)
         elif part and not part.isdigit():
             wanted.models.append((part, node))
     if not is_torque and wanted.tasks_per_node is None and wanted.cpus_per_node:
         wanted.at.setdefault("tasks_per_node", node)
 
 
-def _part(name: str, value: str, wanted: Wanted, node: Node) -> None:
+def _record_pbs_chunk_resource(name: str, value: str, wanted: WantedAllocation, node: SourceNode) -> None:
     """Record a resource of a chunk, or of the whole job in the older form."""
     numbers = {
         "ncpus": "cpus_per_node",
@@ -227,13 +235,13 @@ def _part(name: str, value: str, wanted: Wanted, node: Node) -> None:
     elif name == "procs" and value.isdigit() and len(value) < 7:
         wanted.say("tasks", int(value), node, "slots")
     elif name in ("mem", "memory"):
-        count = bytes_of(value, "")
+        count = parse_memory_bytes(value, "")
         if count:
             wanted.say("memory", count, node, "memory")
         else:
             node.asked(f"'{value}' is no amount of memory")
-    elif name.startswith("scratch") and bytes_of(value, "") is not None:
-        wanted.say("scratch", bytes_of(value, ""), node, "scratch")
+    elif name.startswith("scratch") and parse_memory_bytes(value, "") is not None:
+        wanted.say("scratch", parse_memory_bytes(value, ""), node, "scratch")
     elif name in (
         "gpu_type",
         "gpu_model",

@@ -13,7 +13,7 @@ _NUMBERED = re.compile(r"(?<=\w\[)[^][$]*(?=\])|(?<=\(\()[^()$]*(?=\)\))")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class WordPiece:
     """A part of a word: its text, whether the shell has to expand it, and whether it was quoted."""
 
     text: str
@@ -22,10 +22,10 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ExpandedWord:
     """A word after expansion, as its pieces."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WordPiece, ...]
 
     @property
     def text(self) -> str:
@@ -56,18 +56,18 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Partly:
+class PartialText:
     """A text that is only partly known, as its pieces."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WordPiece, ...]
 
 
 # A static text, a partly known text, the entries of an array, or None for what is only known when the script
 # runs.
-Value = str | Partly | tuple[Field, ...] | None
+ShellValue = str | PartialText | tuple[ExpandedWord, ...] | None
 
 
-def changed(value: str, how: str, pattern: str) -> str | None:
+def apply_expansion(value: str, how: str, pattern: str) -> str | None:
     """Apply `%`, `#`, `/` or `:` of bash; None for patterns with more than texts and stars."""
     if how == ":":
         first, _, length = pattern.partition(":")
@@ -91,7 +91,7 @@ def changed(value: str, how: str, pattern: str) -> str | None:
     return value if not fitting else value[min(fitting) if how == "#" else max(fitting) :]
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_script_variables(text: str, values: Mapping[str, str]) -> str:
     """Fill in `$NAME` and `${NAME}` of these variables in a piece of script; other text stays.
 
     Bare names are filled in where a shell calculates: in subscripts and `((...))`.
@@ -108,18 +108,18 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return _NUMBERED.sub(lambda found: bare.sub(lambda name: values[name[0]], found[0]), text)
 
 
-def names_in(texts: Iterable[str]) -> set[str]:
+def find_variable_names(texts: Iterable[str]) -> set[str]:
     """Return the variables that pieces of script refer to."""
     return {one for text in texts for one in re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", text)}
 
 
-def joined(before: Value, after: str | Partly) -> Value:
+def append_value(before: ShellValue, after: str | PartialText) -> ShellValue:
     """Return the value after `NAME+=VALUE`."""
     if isinstance(before, str) and isinstance(after, str):
         return before + after
-    if not isinstance(before, str | Partly):
+    if not isinstance(before, str | PartialText):
         return None
     pieces = [
-        (Piece(one, is_quoted=True),) if isinstance(one, str) else one.pieces for one in (before, after)
+        (WordPiece(one, is_quoted=True),) if isinstance(one, str) else one.pieces for one in (before, after)
     ]
-    return Partly((*pieces[0], *pieces[1]))
+    return PartialText((*pieces[0], *pieces[1]))

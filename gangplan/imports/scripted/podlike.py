@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.made import SELF, Made, Origin
-from gangplan.imports.scripted.containers import reference_of
-from gangplan.imports.scripted.variables import RUN_LABEL
-from gangplan.imports.scripted.wanted import Mount, Wanted, memory_text
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.made import SELF_KEY, MadeNode, OriginValue
+from gangplan.imports.scripted.containers import convert_image_reference
+from gangplan.imports.scripted.variables import RUN_LABEL_FIELD
+from gangplan.imports.scripted.wanted import HostMount, WantedAllocation, format_memory
 
 _GPU = "nvidia.com/gpu"
 _OF_CPU = ("cpus_per_node", "cpus_per_task", "cpus_per_gpu", "tasks_per_node", "tasks")
@@ -30,66 +30,72 @@ _OWN = (
     "/opt/amazon",
     "/var/tmp",
 )
-Variables = Mapping[str, tuple[str, Node]]
+Variables = Mapping[str, tuple[str, SourceNode]]
 
 
-def pod_tree(
+def build_pod_tree(
     account: Account,
-    wanted: Wanted,
+    wanted: WantedAllocation,
     words: Sequence[str],
     env: Variables,
-    workdir: tuple[str, Node] | None,
-    place: Node,
-) -> Made:
+    workdir: tuple[str, SourceNode] | None,
+    place: SourceNode,
+) -> MadeNode:
     """Build a pod template: one container with its resources, variables, mounts and working folder."""
     container: dict[str, Any] = {
-        SELF: Origin(None, place),
-        "name": Origin("node"),
-        "command": Origin(list(words), place),
+        SELF_KEY: OriginValue(None, place),
+        "name": OriginValue("node"),
+        "command": OriginValue(list(words), place),
     }
-    image = reference_of(wanted.image)
+    image = convert_image_reference(wanted.image)
     if image:
-        container["image"] = Origin(image, wanted.at.get("image"))
+        container["image"] = OriginValue(image, wanted.at.get("image"))
     elif "image" in wanted.at:
         node = wanted.at["image"]
         node.asked(f"{node.text()} is a file of the old cluster; --image names the same image in the catalog")
-    if folder := _workdir(wanted, workdir):
+    if folder := _choose_script_working_folder(wanted, workdir):
         container["workingDir"] = folder
-    container["env"] = [_variable(name, *one) for name, one in env.items()]
-    container["resources"] = {"limits": _limits(wanted)}
-    mounts, volumes = _volumes(wanted.mounts)
+    container["env"] = [_build_env_variable_tree(name, *one) for name, one in env.items()]
+    container["resources"] = {"limits": _build_resource_limits(wanted)}
+    mounts, volumes = _build_claim_mounts(wanted.mounts)
     container["volumeMounts"] = mounts
-    return Made(account, {"spec": {"containers": [container], "volumes": volumes}})
+    return MadeNode(account, {"spec": {"containers": [container], "volumes": volumes}})
 
 
-def _variable(name: str, value: str, node: Node) -> dict[str, Any]:
+def _build_env_variable_tree(name: str, value: str, node: SourceNode) -> dict[str, Any]:
     if value == "@field":
         return {
-            SELF: Origin(None, node),
-            "name": Origin(name),
-            "valueFrom": {"fieldRef": {"fieldPath": Origin(RUN_LABEL)}},
+            SELF_KEY: OriginValue(None, node),
+            "name": OriginValue(name),
+            "valueFrom": {"fieldRef": {"fieldPath": OriginValue(RUN_LABEL_FIELD)}},
         }
-    return {SELF: Origin(None, node), "name": Origin(name, node), "value": Origin(value, node)}
+    return {
+        SELF_KEY: OriginValue(None, node),
+        "name": OriginValue(name, node),
+        "value": OriginValue(value, node),
+    }
 
 
-def _workdir(wanted: Wanted, workdir: tuple[str, Node] | None) -> Origin | None:
+def _choose_script_working_folder(
+    wanted: WantedAllocation, workdir: tuple[str, SourceNode] | None
+) -> OriginValue | None:
     node = wanted.at.get("workdir")
     if workdir is not None:
         if node is not None:
             node.dropped("the script goes to another folder")
-        return Origin(*workdir)
+        return OriginValue(*workdir)
     if not wanted.workdir.startswith("/") or wanted.workdir == "/":
         if node is not None:
             node.dropped(
                 "the folder from which a job was submitted is the image's own in a run; workdir: names another"
             )
         return None
-    return Origin(wanted.workdir, node)
+    return OriginValue(wanted.workdir, node)
 
 
-def _limits(wanted: Wanted) -> dict[str, Origin]:
+def _build_resource_limits(wanted: WantedAllocation) -> dict[str, OriginValue]:
     """Return what each node gives, by Kubernetes' names."""
-    found: dict[str, Origin] = {}
+    found: dict[str, OriginValue] = {}
     for name, count, options in (
         ("cpu", wanted.cpus_on_node, _OF_CPU),
         ("memory", wanted.memory_on_node, _OF_MEMORY),
@@ -97,11 +103,11 @@ def _limits(wanted: Wanted) -> dict[str, Origin]:
     ):
         if count:
             node = next((wanted.at[option] for option in options if option in wanted.at), None)
-            found[name] = Origin(memory_text(count) if name == "memory" else str(count), node)
+            found[name] = OriginValue(format_memory(count) if name == "memory" else str(count), node)
     return found
 
 
-def _volumes(mounts: Sequence[Mount]) -> tuple[list[Any], list[Any]]:
+def _build_claim_mounts(mounts: Sequence[HostMount]) -> tuple[list[Any], list[Any]]:
     """Return mounts and volumes: shared folders as claims, without folders that every container has."""
     of_container: list[Any] = []
     of_pod: list[Any] = []
@@ -122,18 +128,18 @@ def _volumes(mounts: Sequence[Mount]) -> tuple[list[Any], list[Any]]:
         taken.add(target)
         name = re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-")[:63].strip("-")
         volume: dict[str, Any] = {
-            SELF: Origin(None, mount.node),
-            "name": Origin(name),
-            "persistentVolumeClaim": {"claimName": Origin(name, mount.node)},
+            SELF_KEY: OriginValue(None, mount.node),
+            "name": OriginValue(name),
+            "persistentVolumeClaim": {"claimName": OriginValue(name, mount.node)},
         }
         if not any(one["name"].value == name for one in of_pod):
             of_pod.append(volume)
         entry: dict[str, Any] = {
-            SELF: Origin(None, mount.node),
-            "name": Origin(name),
-            "mountPath": Origin(target, mount.node),
+            SELF_KEY: OriginValue(None, mount.node),
+            "name": OriginValue(name),
+            "mountPath": OriginValue(target, mount.node),
         }
         if mount.read_only:
-            entry["readOnly"] = Origin(True, mount.node)
+            entry["readOnly"] = OriginValue(True, mount.node)
         of_container.append(entry)
     return of_container, of_pod

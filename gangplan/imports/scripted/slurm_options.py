@@ -5,34 +5,52 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.scripted.directives import Option
-from gangplan.imports.scripted.slurm_tables import ASKED, DROPPED, FLAGS, QUEUE, SHORT
-from gangplan.imports.scripted.wanted import Wanted, array_of, at_once_of, bytes_of, mounts_of, seconds_of
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.scripted.directives import ScriptOption
+from gangplan.imports.scripted.slurm_tables import (
+    SLURM_ASKED,
+    SLURM_DROPPED,
+    SLURM_FLAGS,
+    SLURM_SHORT_OPTIONS,
+    TEAM_QUEUE_REASON,
+)
+from gangplan.imports.scripted.wanted import (
+    WantedAllocation,
+    parse_array,
+    parse_array_limit,
+    parse_container_mounts,
+    parse_memory_bytes,
+    parse_time_limit,
+)
 
 
-def options_of(
-    words: Sequence[tuple[str, int, int]], leaf: Callable[[str, int, int, str], Option]
-) -> list[Option]:
+def parse_slurm_options(
+    words: Sequence[tuple[str, int, int]], leaf: Callable[[str, int, int, str], ScriptOption]
+) -> list[ScriptOption]:
     """Return the words of an option line as options; a value may be attached to a short option."""
-    found: list[Option] = []
+    found: list[ScriptOption] = []
     index = 0
     while index < len(words):
         text, begin, end = words[index]
         index += 1
         name, equals, value = text.partition("=")
         if name.startswith("--"):
-            bare = full_name(name[2:])
+            bare = expand_option_name(name[2:])
             has_value = bool(equals)
         elif name.startswith("-") and len(name) > 1:
-            bare = SHORT.get(name[1], name[1])
+            bare = SLURM_SHORT_OPTIONS.get(name[1], name[1])
             value, has_value = (text[2:].removeprefix("="), True) if len(text) > 2 else ("", False)
-            if has_value and bare in FLAGS:
+            if has_value and bare in SLURM_FLAGS:
                 value = ""
         else:
             found.append(leaf(text, begin, end, text))
             continue
-        if not has_value and bare not in FLAGS and index < len(words) and not _is_option(words[index][0]):
+        if (
+            not has_value
+            and bare not in SLURM_FLAGS
+            and index < len(words)
+            and not _is_option(words[index][0])
+        ):
             value, _, end = words[index]
             has_value = True
             index += 1
@@ -44,7 +62,7 @@ def _is_option(text: str) -> bool:
     return re.match(r"--?[A-Za-z]", text) is not None
 
 
-def full_name(text: str) -> str:
+def expand_option_name(text: str) -> str:
     """Return the whole name of an option that may be abbreviated, as getopt_long allows."""
     if text in _KNOWN:
         return text
@@ -52,17 +70,19 @@ def full_name(text: str) -> str:
     return near[0] if len(near) == 1 else text
 
 
-def apply(options: Iterable[Option], wanted: Wanted, account: Account, is_step: bool = False) -> None:
+def apply_slurm_options(
+    options: Iterable[ScriptOption], wanted: WantedAllocation, account: Account, is_step: bool = False
+) -> None:
     """Record what the options request, and account for each of them."""
     for option in options:
         node = option.node(account)
         handler = _HANDLERS.get(option.name)
         if handler is not None:
             handler(wanted, option.value, node)
-        elif option.name in DROPPED:
-            node.dropped(DROPPED[option.name])
-        elif option.name in ASKED:
-            node.asked(ASKED[option.name])
+        elif option.name in SLURM_DROPPED:
+            node.dropped(SLURM_DROPPED[option.name])
+        elif option.name in SLURM_ASKED:
+            node.asked(SLURM_ASKED[option.name])
         elif option.name == "hetjob":
             wanted.refusals.append(
                 (
@@ -75,8 +95,8 @@ def apply(options: Iterable[Option], wanted: Wanted, account: Account, is_step: 
             node.asked("gangplan does not know this option of Slurm")
 
 
-def _number(name: str, to: str) -> Callable[[Wanted, str, Node], None]:
-    def handle(wanted: Wanted, value: str, node: Node) -> None:
+def _build_slurm_number_handler(name: str, to: str) -> Callable[[WantedAllocation, str, SourceNode], None]:
+    def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
         found = re.fullmatch(r"([0-9]{1,9})(?:-[0-9]+)?k?", value)
         if found is None:
             node.asked(f"'{value}' is no number")
@@ -89,9 +109,9 @@ def _number(name: str, to: str) -> Callable[[Wanted, str, Node], None]:
     return handle
 
 
-def _memory(name: str) -> Callable[[Wanted, str, Node], None]:
-    def handle(wanted: Wanted, value: str, node: Node) -> None:
-        count = bytes_of(value, "m")
+def _build_slurm_memory_handler(name: str) -> Callable[[WantedAllocation, str, SourceNode], None]:
+    def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+        count = parse_memory_bytes(value, "m")
         if count == 0 or value.upper() in ("MAX_MEM_PER_NODE", "ALL"):
             node.same("without memory a worker gets its share of the node")
         elif count is None:
@@ -102,10 +122,10 @@ def _memory(name: str) -> Callable[[Wanted, str, Node], None]:
     return handle
 
 
-def _gpus(name: str) -> Callable[[Wanted, str, Node], None]:
+def _build_slurm_gpu_handler(name: str) -> Callable[[WantedAllocation, str, SourceNode], None]:
     """Return the handler of `N`, `TYPE:N` or `TYPE`."""
 
-    def handle(wanted: Wanted, value: str, node: Node) -> None:
+    def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
         model, _, count = value.rpartition(":")
         if count and not count.isdigit():
             model, count = count, "1"
@@ -119,19 +139,19 @@ def _gpus(name: str) -> Callable[[Wanted, str, Node], None]:
     return handle
 
 
-def _gres(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_gres(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     for part in value.split(","):
         kind, _, rest = part.removeprefix("gres/").removeprefix("gres:").partition(":")
         if kind == "gpu":
-            _gpus("gpus_per_node")(wanted, re.sub(r"\(.*\)", "", rest) or "1", node)
+            _build_slurm_gpu_handler("gpus_per_node")(wanted, re.sub(r"\(.*\)", "", rest) or "1", node)
         elif kind in ("none", ""):
             node.same("nothing is asked for")
         else:
             node.asked(f"{kind} is a resource of Slurm; devices: asks for one that Kubernetes knows")
 
 
-def _time(wanted: Wanted, value: str, node: Node) -> None:
-    seconds = seconds_of(value)
+def _map_slurm_time_limit(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    seconds = parse_time_limit(value)
     if value.upper() in ("0", "UNLIMITED", "INFINITE", "-1"):
         node.asked("a run takes up to 7d")
     elif seconds is None:
@@ -140,41 +160,41 @@ def _time(wanted: Wanted, value: str, node: Node) -> None:
         wanted.setting("timeout", seconds, node)
 
 
-def _name(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_job_name(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     wanted.setting("name", value, node.mapped("name"))
 
 
-def _qos(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_qos(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     if next((one for one in ("low", "normal", "high", "critical") if one in value.lower()), ""):
         wanted.setting("priority", value, node)
     else:
-        node.dropped(QUEUE)
+        node.dropped(TEAM_QUEUE_REASON)
 
 
-def _partition(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_partition(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     wanted.pools.append((value, node))
 
 
-def _constraint(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_constraint(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     wanted.models.append((value, node))
 
 
-def _exclusive(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_exclusive(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     wanted.is_exclusive = value not in ("user", "mcs", "no")
     node.same("a worker with all GPUs of a node has the node to itself")
 
 
-def _requeue(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_requeue(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     node.same(
         "Kueue puts a preempted run back into its queue; retries: says how often one that failed starts again"
     )
 
 
-def _no_requeue(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_no_requeue(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     node.same("a run that failed does not start again without retries")
 
 
-def _signal(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_signal(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     """Map `[B:]SIGNAL[@SECONDS]`, a warning before the end: a run gets SIGTERM and its grace period."""
     found = re.fullmatch(r"(?:[RB]+:)?(\w+)(?:@([0-9]{1,6}))?", value)
     if found is None:
@@ -192,21 +212,21 @@ def _signal(wanted: Wanted, value: str, node: Node) -> None:
         )
 
 
-def _array(wanted: Wanted, value: str, node: Node) -> None:
-    numbers = array_of(value)
+def _map_slurm_array(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    numbers = parse_array(value)
     if numbers is None:
         node.asked(f"'{value}' is no array of tasks")
         return
-    wanted.array, wanted.at_once = numbers, at_once_of(value, len(numbers))
+    wanted.array, wanted.at_once = numbers, parse_array_limit(value, len(numbers))
     wanted.place("array", node)
 
 
-def _chdir(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_chdir(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     wanted.workdir = value
     wanted.place("workdir", node)
 
 
-def _export(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_export(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     for part in value.split(","):
         name, equals, text = part.partition("=")
         if equals:
@@ -215,52 +235,54 @@ def _export(wanted: Wanted, value: str, node: Node) -> None:
         node.dropped("a run has the variables of its spec, and none of the person who submits it")
 
 
-def _image(wanted: Wanted, value: str, node: Node) -> None:
+def _map_slurm_container_image(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     wanted.image = value
     wanted.place("image", node)
 
 
-def _mounts(wanted: Wanted, value: str, node: Node) -> None:
-    wanted.mounts += mounts_of(value, node)
+def _map_slurm_container_mounts(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    wanted.mounts += parse_container_mounts(value, node)
 
 
-def _container_workdir(wanted: Wanted, value: str, node: Node) -> None:
-    _chdir(wanted, value, node)
+def _map_slurm_container_workdir(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    _map_slurm_chdir(wanted, value, node)
 
 
-_HANDLERS: dict[str, Callable[[Wanted, str, Node], None]] = {
-    "nodes": _number("nodes", "workers"),
-    "ntasks": _number("tasks", "slots"),
-    "ntasks-per-node": _number("tasks_per_node", "slots"),
-    "tasks-per-node": _number("tasks_per_node", "slots"),
-    "cpus-per-task": _number("cpus_per_task", "cpu"),
-    "cpus-per-gpu": _number("cpus_per_gpu", "cpu"),
-    "gpus": _gpus("gpus"),
-    "gpus-per-node": _gpus("gpus_per_node"),
-    "gpus-per-task": _gpus("gpus_per_task"),
-    "gres": _gres,
-    "mem": _memory("memory"),
-    "mem-per-cpu": _memory("memory_per_cpu"),
-    "mem-per-gpu": _memory("memory_per_gpu"),
-    "tmp": _memory("scratch"),
-    "time": _time,
-    "time-min": _time,
-    "job-name": _name,
-    "qos": _qos,
-    "partition": _partition,
-    "constraint": _constraint,
-    "prefer": _constraint,
-    "exclusive": _exclusive,
-    "requeue": _requeue,
-    "no-requeue": _no_requeue,
-    "signal": _signal,
-    "array": _array,
-    "chdir": _chdir,
-    "export": _export,
-    "container-image": _image,
-    "image": _image,
-    "container-mounts": _mounts,
-    "volume": _mounts,
-    "container-workdir": _container_workdir,
+_HANDLERS: dict[str, Callable[[WantedAllocation, str, SourceNode], None]] = {
+    "nodes": _build_slurm_number_handler("nodes", "workers"),
+    "ntasks": _build_slurm_number_handler("tasks", "slots"),
+    "ntasks-per-node": _build_slurm_number_handler("tasks_per_node", "slots"),
+    "tasks-per-node": _build_slurm_number_handler("tasks_per_node", "slots"),
+    "cpus-per-task": _build_slurm_number_handler("cpus_per_task", "cpu"),
+    "cpus-per-gpu": _build_slurm_number_handler("cpus_per_gpu", "cpu"),
+    "gpus": _build_slurm_gpu_handler("gpus"),
+    "gpus-per-node": _build_slurm_gpu_handler("gpus_per_node"),
+    "gpus-per-task": _build_slurm_gpu_handler("gpus_per_task"),
+    "gres": _map_slurm_gres,
+    "mem": _build_slurm_memory_handler("memory"),
+    "mem-per-cpu": _build_slurm_memory_handler("memory_per_cpu"),
+    "mem-per-gpu": _build_slurm_memory_handler("memory_per_gpu"),
+    "tmp": _build_slurm_memory_handler("scratch"),
+    "time": _map_slurm_time_limit,
+    "time-min": _map_slurm_time_limit,
+    "job-name": _map_slurm_job_name,
+    "qos": _map_slurm_qos,
+    "partition": _map_slurm_partition,
+    "constraint": _map_slurm_constraint,
+    "prefer": _map_slurm_constraint,
+    "exclusive": _map_slurm_exclusive,
+    "requeue": _map_slurm_requeue,
+    "no-requeue": _map_slurm_no_requeue,
+    "signal": _map_slurm_signal,
+    "array": _map_slurm_array,
+    "chdir": _map_slurm_chdir,
+    "export": _map_slurm_export,
+    "container-image": _map_slurm_container_image,
+    "image": _map_slurm_container_image,
+    "container-mounts": _map_slurm_container_mounts,
+    "volume": _map_slurm_container_mounts,
+    "container-workdir": _map_slurm_container_workdir,
 }
-_KNOWN = frozenset({*_HANDLERS, *DROPPED, *ASKED, *FLAGS, *SHORT.values(), "hetjob"})
+_KNOWN = frozenset(
+    {*_HANDLERS, *SLURM_DROPPED, *SLURM_ASKED, *SLURM_FLAGS, *SLURM_SHORT_OPTIONS.values(), "hetjob"}
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SHORT = dict(
+SLURM_SHORT_OPTIONS = dict(
     pair.split("=")
     for pair in str.split(
         "a=array A=account b=begin B=extra-node-info c=cpus-per-task C=constraint d=dependency D=chdir "
@@ -13,7 +13,7 @@ SHORT = dict(
     )
 )
 # Options without a value, or with one only after an equals sign.
-FLAGS = frozenset(
+SLURM_FLAGS = frozenset(
     str.split(
         "hold immediate no-kill kill-on-bad-exit label overcommit quiet oversubscribe unbuffered verbose "
         "version disable-status preserve-env no-allocate exclusive exact overlap contiguous requeue "
@@ -24,15 +24,15 @@ FLAGS = frozenset(
         "kill-on-invalid-dep-yes enforce-binding disable-binding stepmgr hetjob container-workdir-none"
     )
 )
-QUEUE = "the team's queue and quota take the place of accounts, partitions and limits"
+TEAM_QUEUE_REASON = "the team's queue and quota take the place of accounts, partitions and limits"
 _LOG = "the log of a run is what its pods print (gangplan logs)"
 _MAIL = "alerts are the platform's (docs/observability.md)"
 _CORES = "which cores and devices a rank gets is the node's to choose; mpi.bindTo binds ranks"
 _STEP = "it is about steps of a batch job; a run is one launch"
 _ACCOUNTING = "it is for Slurm's accounting"
 _HOSTS = "it names machines of the old cluster; pools and placement choose nodes"
-DROPPED: dict[str, str] = {
-    **dict.fromkeys(["account", "partition", "clusters", "wckey", "reservation", "priority", "nice", "bb", "bbf", "power", "delay-boot"], QUEUE),
+SLURM_DROPPED: dict[str, str] = {
+    **dict.fromkeys(["account", "partition", "clusters", "wckey", "reservation", "priority", "nice", "bb", "bbf", "power", "delay-boot"], TEAM_QUEUE_REASON),
     **dict.fromkeys(["output", "error", "open-mode", "input", "label", "unbuffered", "quiet", "verbose", "parsable"], _LOG),
     **dict.fromkeys(["mail-type", "mail-user"], _MAIL),
     **dict.fromkeys(
@@ -46,7 +46,7 @@ DROPPED: dict[str, str] = {
     **dict.fromkeys(["acctg-freq", "profile", "comment", "admin-comment", "container-token"], _ACCOUNTING),
     **dict.fromkeys(["nodelist", "exclude", "nodefile", "reboot", "hold"], _HOSTS),
 }  # fmt: skip
-ASKED = {
+SLURM_ASKED = {
     "dependency": "after: says which runs come before this one",
     "begin": "a run starts when its queue admits it",
     "deadline": "timeout is how long a run may take, not until when",

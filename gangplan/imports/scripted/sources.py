@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from gangplan.findings import Finding, Location
-from gangplan.imports.account import Account, Node
+from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.comments import Comments
-from gangplan.imports.scripted.directives import Script, option_lines
-from gangplan.imports.scripted.wanted import array_of
+from gangplan.imports.scripted.directives import BatchScript, read_option_lines
+from gangplan.imports.scripted.wanted import parse_array
 from gangplan.imports.sources import SourceObject
 from gangplan.rules.imports import IMPORT_SCRIPT, IMPORT_SOURCE
 
@@ -42,7 +42,7 @@ class ScriptComments(Comments):
             at += 1
         return self._above(at) if at > begin else []
 
-    def of(self, node: Node) -> list[str]:
+    def of(self, node: SourceNode) -> list[str]:
         """Return the comments above the line of an option or a command."""
         line = node.where.line
         if line < 2 or not self._is_comment(self._lines[line - 2]):
@@ -63,10 +63,10 @@ class ScriptComments(Comments):
         return bare.startswith("#") and not bare.startswith((self._mark, "#!", f"#{self._mark}"))
 
 
-def scripts_of(
+def find_scripts(
     mark: str,
     array: Callable[[str], str],
-    steps: Callable[[Script], int],
+    steps: Callable[[BatchScript], int],
     files: Sequence[Path],
     filled: Mapping[str, str],
 ) -> tuple[list[SourceObject], list[Finding]]:
@@ -78,13 +78,13 @@ def scripts_of(
     found: list[SourceObject] = []
     findings: list[Finding] = []
     for path in files:
-        text = _text(path, mark, findings)
+        text = _read_batch_script_text(path, mark, findings)
         if text is not None:
-            found += _sources(path.as_posix(), text, mark, array, filled, findings, steps)
+            found += _list_batch_script_sources(path.as_posix(), text, mark, array, filled, findings, steps)
     return found, findings
 
 
-def _text(path: Path, mark: str, findings: list[Finding]) -> str | None:
+def _read_batch_script_text(path: Path, mark: str, findings: list[Finding]) -> str | None:
     """Return the text of a script with plain line ends; None if it is not text, or has no option line."""
     place = Location(path.as_posix())
     try:
@@ -121,24 +121,24 @@ def _text(path: Path, mark: str, findings: list[Finding]) -> str | None:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _sources(
+def _list_batch_script_sources(
     file: str,
     text: str,
     mark: str,
     array: Callable[[str], str],
     filled: Mapping[str, str],
     findings: list[Finding],
-    steps: Callable[[Script], int],
+    steps: Callable[[BatchScript], int],
 ) -> Iterator[SourceObject]:
-    script = Script(file, text, filled)
-    lines = list(option_lines(script, mark))
+    script = BatchScript(file, text, filled)
+    lines = list(read_option_lines(script, mark))
     if not lines:
         return
     tasks: list[int] = []
     for begin, words, counts in lines:
         stated = array(" ".join(word for word, _, _ in words)) if counts else ""
         if stated:
-            tasks = array_of(stated) or []
+            tasks = parse_array(stated) or []
             is_used = any(name in text for name in ("ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID"))
             if not is_used:
                 tasks = []
@@ -152,12 +152,14 @@ def _sources(
                     )
                 )
                 return
-    for one in _scripts(script, tasks, steps):
+    for one in _split_batch_script(script, tasks, steps):
         account = Account(file, one.leaves, one)
         yield SourceObject(account, {}, ScriptComments(text, mark))
 
 
-def _scripts(script: Script, tasks: Sequence[int], steps: Callable[[Script], int]) -> list[Script]:
+def _split_batch_script(
+    script: BatchScript, tasks: Sequence[int], steps: Callable[[BatchScript], int]
+) -> list[BatchScript]:
     """Return a script for each spec: tasks of its array, parallel steps, or the whole script."""
     if len(tasks) > _MOST_TASKS:
         return [replace(script, spreads=True, leaves={})]

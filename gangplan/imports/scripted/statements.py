@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from gangplan.imports.scripted.parts import Form, Part, Redirect, Statement
-from gangplan.plan.launchers.shell import Reader, UnreadableError, Word
+from gangplan.imports.scripted.parts import Redirect, ScriptCommand, Statement, StatementForm
+from gangplan.plan.launchers.shell import ShellReader, ShellWord, UnreadableError
 
 _CLOSED_BY = {
     "if": "fi",
@@ -19,7 +19,7 @@ _CLOSED_BY = {
     "case": "esac",
     "{": "}",
 }
-_FORMS: dict[str, Form] = {
+_FORMS: dict[str, StatementForm] = {
     "if": "if",
     "for": "loop",
     "while": "loop",
@@ -34,11 +34,11 @@ _OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "&", "|", ";", "\n")
 _ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]\s]*\])?\+?=")
 _REDIRECT = re.compile(r"(?:[0-9]+|\{\w+\})?(?:<<<|<<-?|<>|>>|>\||[<>]&|&>>|&>|<|>)")
 # Commands whose arguments are assignments.
-DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
+DECLARATION_COMMANDS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _MOST = 20_000  # words of a script
 
 
-def statements(text: str) -> list[Statement]:
+def parse_statements(text: str) -> list[Statement]:
     """Return the statements of a script.
 
     Raises UnreadableError for one that no shell would accept, or that is too long.
@@ -48,16 +48,16 @@ def statements(text: str) -> list[Statement]:
 
 class _Top:
     def __init__(self, text: str) -> None:
-        self.text, self.reader = text, Reader(text)
+        self.text, self.reader = text, ShellReader(text)
         self.found: list[Statement] = []
         self.stack: list[str] = []
-        self.form: Form = "plain"
+        self.form: StatementForm = "plain"
         self.name = ""
-        self.parts: list[Part] = []
+        self.parts: list[ScriptCommand] = []
         self.begin = -1
-        self.part: Part | None = None
+        self.part: ScriptCommand | None = None
         self.words = 0
-        self.marks: list[Word] = []
+        self.marks: list[ShellWord] = []
         self.header = ""  # the compound command whose header is being read
 
     def read(self) -> list[Statement]:
@@ -101,7 +101,7 @@ class _Top:
         end = self.reader.balanced(self.reader.at + 1, "(", ")")
         self.reader.at = end
         self.header = ""
-        self.part = self.part or Part(self.begin)
+        self.part = self.part or ScriptCommand(self.begin)
         return True
 
     def _group(self) -> bool:
@@ -117,7 +117,7 @@ class _Top:
                 self.reader.at = called.end()
                 return True
             if self._is_start() and not (self.stack and self.stack[-1] == "case"):
-                self._mark(Word("(", at, at + 1), 0)
+                self._mark(ShellWord("(", at, at + 1), 0)
                 self._open("(")
             self.reader.at += 1
             return True
@@ -126,7 +126,7 @@ class _Top:
             self.reader.at += 1
             if self.stack and self.stack[-1] == "(":
                 self.stack.pop()
-                self._mark(Word(")", at, at + 1), 0)
+                self._mark(ShellWord(")", at, at + 1), 0)
                 self._after()
             return True
         return False
@@ -163,20 +163,20 @@ class _Top:
         self.stack.append(keyword)
         self.part = None
 
-    def _mark(self, word: Word, depth: int) -> None:
+    def _mark(self, word: ShellWord, depth: int) -> None:
         if len(self.stack) == depth:
             self.marks.append(word)
 
     def _after(self) -> None:
         """Continue after a compound command: what follows on its last line belongs to it."""
-        self.part = Part(self.reader.at)
+        self.part = ScriptCommand(self.reader.at)
 
     def _redirection(self) -> bool:
         found = _REDIRECT.match(self.text, self.reader.at)
         if found is None:
             return False
         self._begun()
-        self.part = self.part or Part(self.reader.at)
+        self.part = self.part or ScriptCommand(self.reader.at)
         self.reader.at = found.end()
         operator = found[0]
         if self.text.startswith("(", self.reader.at):
@@ -220,30 +220,30 @@ class _Top:
                 self._mark(word, 0)
                 self._after()
                 return
-        self.part = self.part or Part(word.begin)
+        self.part = self.part or ScriptCommand(word.begin)
         if is_plain and not self.part.words and word.text == "[[":
             self._condition(word)
-        elif (not self.part.words or self.part.words[0].text in DECLARES) and _ASSIGN.match(
+        elif (not self.part.words or self.part.words[0].text in DECLARATION_COMMANDS) and _ASSIGN.match(
             self.text, word.begin
         ):
             self._assign(word)
         else:
             self.part.words.append(word)
 
-    def _condition(self, first: Word) -> None:
+    def _condition(self, first: ShellWord) -> None:
         """Read `[[ ... ]]`, which has its own operators."""
         found = re.compile(r"(?:[^\]\"']|\"[^\"]*\"|'[^']*'|\](?!\]))*\]\]").match(self.text, first.end)
         if found is None:
             raise UnreadableError("a [[")
         assert self.part is not None
-        self.part.words.append(Word(self.text[first.begin : found.end()], first.begin, found.end()))
+        self.part.words.append(ShellWord(self.text[first.begin : found.end()], first.begin, found.end()))
         self.reader.at = found.end()
 
-    def _assign(self, word: Word) -> None:
+    def _assign(self, word: ShellWord) -> None:
         assert self.part is not None
         if self.text[word.begin : word.end].endswith("=") and self.text.startswith("(", self.reader.at):
             self.reader.at += 1
-            inside: list[Word] = []
+            inside: list[ShellWord] = []
             while True:
                 self.reader.blank()
                 if self.reader.at >= len(self.text):
@@ -258,7 +258,7 @@ class _Top:
                 self._count()
                 inside.append(self.reader.word())
             self.part.arrays[len(self.part.sets)] = inside
-            word = Word(word.text, word.begin, self.reader.at, word.names, word.is_open)
+            word = ShellWord(word.text, word.begin, self.reader.at, word.names, word.is_open)
         self.part.sets.append(word)
 
     def _end_part(self, at: int, operator: str) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gangplan.imports.account import Account, Node
-from gangplan.imports.scripted.assemble import Assembled
-from gangplan.imports.scripted.directives import Script
-from gangplan.imports.scripted.expand import Scope
-from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE
-from gangplan.imports.scripted.items import Item
-from gangplan.imports.scripted.pieces import Partly, Value
+from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.scripted.assemble import AssembledCommand
+from gangplan.imports.scripted.directives import BatchScript
+from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE_COMMANDS
+from gangplan.imports.scripted.items import ScriptItem
+from gangplan.imports.scripted.pieces import PartialText, ShellValue
 from gangplan.imports.variables import SET_BY_TORCHRUN
 
 _PATHS = re.compile(
@@ -47,21 +47,21 @@ _FOLDER = re.compile(r"(?<![\w.$}):/-])/(?:[\w.-]+)(?:/[\w.-]+)?")
 class Surroundings:
     """The surroundings of one script's launch."""
 
-    def __init__(self, script: Script, account: Account, scope: Scope) -> None:
+    def __init__(self, script: BatchScript, account: Account, scope: ScriptScope) -> None:
         self.script, self.source, self.scope = script, account, scope
-        self.env: dict[str, tuple[str, Node]] = {}
-        self.workdir: tuple[str, Node] | None = None
-        self.questions: list[tuple[Node, str, str]] = []
+        self.env: dict[str, tuple[str, SourceNode]] = {}
+        self.workdir: tuple[str, SourceNode] | None = None
+        self.questions: list[tuple[SourceNode, str, str]] = []
         self.is_intel = self.is_mpich = False
         self.start = "plain"
 
-    def paths(self, item: Item) -> None:
+    def paths(self, item: ScriptItem) -> None:
         """Add a leaf for every line of an item that is not a launch."""
         text = self.script.text[item.begin : item.end].strip()
         name = re.match(r"(?:export\s+|declare\s+(?:-\w+\s+)?)?[\w./-]+", text)
         item.paths = self.script.lines(name[0] if name else "line", item.begin, item.end)
 
-    def behind(self, item: Item) -> None:
+    def behind(self, item: ScriptItem) -> None:
         """Account for the rest of a launch's pipeline: redirections, tee, what is piped into it."""
         words = item.words
         last = max((word.end for word in words), default=item.begin)
@@ -69,12 +69,14 @@ class Surroundings:
             (word.begin for part in item.parts for word in (*part.sets, *part.words)), default=item.begin
         )
         for path in self.script.lines("output", last, item.end):
-            Node(self.source, path, None).dropped("the log of a run is what its pods print (gangplan logs)")
+            SourceNode(self.source, path, None).dropped(
+                "the log of a run is what its pods print (gangplan logs)"
+            )
         for path in self.script.lines("input", item.begin, first):
-            Node(self.source, path, None).asked("what is piped into the program is not there in a run")
+            SourceNode(self.source, path, None).asked("what is piped into the program is not there in a run")
         for redirect in (one for part in item.parts for one in part.redirects):
             if redirect.operator in ("<", "<<", "<<-", "<<<"):
-                where = Node(self.source, self._path(item), None)
+                where = SourceNode(self.source, self._path(item), None)
                 self.questions.append(
                     (
                         where,
@@ -83,11 +85,11 @@ class Surroundings:
                     )
                 )
 
-    def _path(self, item: Item):  # type: ignore[no-untyped-def]
+    def _path(self, item: ScriptItem):  # type: ignore[no-untyped-def]
         line = self.script.where(item.begin).line
         return next((path for path, (at, _) in self.script.leaves.items() if at.line >= line), ())
 
-    def open_exports(self, items: Sequence[Item]) -> set[int]:
+    def open_exports(self, items: Sequence[ScriptItem]) -> set[int]:
         """Return the items that export what only a shell can determine, so that they stay in the command."""
         return {
             number
@@ -96,14 +98,16 @@ class Surroundings:
             and any(self._fate(name, value)[0] == "keep" for name, value in item.exports.items())
         }
 
-    def _fate(self, name: str, value: Value) -> tuple[str, str]:
+    def _fate(self, name: str, value: ShellValue) -> tuple[str, str]:
         """Return what becomes of an exported variable (env, keep, filled, drop or ask), and why."""
-        texts = [piece.text for piece in value.pieces if piece.is_open] if isinstance(value, Partly) else []
+        texts = (
+            [piece.text for piece in value.pieces if piece.is_open] if isinstance(value, PartialText) else []
+        )
         whole = (
             value
             if isinstance(value, str)
             else "".join(piece.text for piece in value.pieces)
-            if isinstance(value, Partly)
+            if isinstance(value, PartialText)
             else ""
         )
         if (name in _MEETING and self.start != "mpi") or name in (
@@ -142,20 +146,20 @@ class Surroundings:
             )
         return "keep", ""
 
-    def account(self, items: Sequence[Item], numbers: Sequence[int], made: Assembled) -> None:
+    def account(self, items: Sequence[ScriptItem], numbers: Sequence[int], made: AssembledCommand) -> None:
         """Account for every line around the launch."""
         software: list[str] = []
-        place: Node | None = None
+        place: SourceNode | None = None
         for number, item in enumerate(items):
             if number in numbers:
                 continue
-            nodes = [Node(self.source, path, None) for path in item.paths]
+            nodes = [SourceNode(self.source, path, None) for path in item.paths]
             text = self.script.text[item.begin : item.end]
             if (
                 item.kind == "drop"
                 and item.parts
                 and item.parts[0].texts[:1]
-                and item.parts[0].texts[0] in SOFTWARE
+                and item.parts[0].texts[0] in SOFTWARE_COMMANDS
             ):
                 software.append(text.strip().splitlines()[0])
                 place = place or (nodes[0] if nodes else None)
@@ -175,7 +179,7 @@ class Surroundings:
         self._folders(made, numbers, items)
         self._prepared(made.kept)
 
-    def _one(self, item: Item, nodes: list[Node], made: Assembled) -> None:
+    def _one(self, item: ScriptItem, nodes: list[SourceNode], made: AssembledCommand) -> None:
         if item in made.kept:
             self._each(nodes, "mapped", "command")
         elif item in made.asks_hosts:
@@ -197,7 +201,7 @@ class Surroundings:
         else:
             self._each(nodes, "dropped", item.why or "it is not needed")
 
-    def _prepared(self, items: Sequence[Item]) -> None:
+    def _prepared(self, items: Sequence[ScriptItem]) -> None:
         """Ask about what ran once, on the first node, before ranks that each worker starts itself."""
         texts = [(item, self.script.text[item.begin : item.end].strip().splitlines()[0]) for item in items]
         found = [
@@ -210,12 +214,12 @@ class Surroundings:
                 dict.fromkeys(text if len(text) < 60 else f"{text[:57]}..." for _, text in found[:4])
             )
             self._question(
-                [Node(self.source, found[0][0].paths[0], None)],
+                [SourceNode(self.source, found[0][0].paths[0], None)],
                 f"what ran once, on the first node, runs on each worker of a run: {shown}",
                 "Put it into the image or into setup:, or let the first worker alone do it.",
             )
 
-    def _folder(self, item: Item, nodes: list[Node]) -> None:
+    def _folder(self, item: ScriptItem, nodes: list[SourceNode]) -> None:
         if item.folder in (".", "", "~"):
             self._each(nodes, "same", "a run starts in the folder of its image, or in workdir")
         elif item.folder.startswith("/"):
@@ -228,7 +232,7 @@ class Surroundings:
                 "the folder from which a job was submitted is the image's own in a run; workdir: names another",
             )
 
-    def _set(self, item: Item, nodes: list[Node]) -> None:
+    def _set(self, item: ScriptItem, nodes: list[SourceNode]) -> None:
         for name, value in item.exports.items():
             fate, why = self._fate(name, value)
             if fate == "env" and isinstance(value, str) and nodes:
@@ -255,7 +259,7 @@ class Surroundings:
         else:
             self._each(nodes, "dropped", "nothing uses it")
 
-    def _folders(self, made: Assembled, numbers: Sequence[int], items: Sequence[Item]) -> None:
+    def _folders(self, made: AssembledCommand, numbers: Sequence[int], items: Sequence[ScriptItem]) -> None:
         """Ask about folders of the old cluster in the command, which a run has to mount."""
         texts = [*made.words, *(value for value, _ in self.env.values())]
         found = [one for text in texts for one in _FOLDER.findall(text) if not one.startswith(_SYSTEM)]
@@ -264,17 +268,17 @@ class Surroundings:
             path = self._path(items[max(numbers)])
             self.questions.append(
                 (
-                    Node(self.source, path, None),
+                    SourceNode(self.source, path, None),
                     f"the program uses folders of the old cluster: {shown}",
                     "Put the files on a claim of the team, and mount it there: data: {CLAIM: FOLDER}.",
                 )
             )
 
-    def _question(self, nodes: list[Node], message: str, help: str) -> None:
+    def _question(self, nodes: list[SourceNode], message: str, help: str) -> None:
         if nodes:
             self.questions.append((nodes[0], message, help))
 
     @staticmethod
-    def _each(nodes: list[Node], how: str, why: str) -> None:
+    def _each(nodes: list[SourceNode], how: str, why: str) -> None:
         for node in nodes:
             getattr(node, how)(why)

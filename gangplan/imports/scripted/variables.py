@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gangplan.imports.scripted.idioms import ALL_HOSTS, Counts
-from gangplan.imports.scripted.pieces import Value
+from gangplan.imports.scripted.idioms import ALL_HOSTS, AllocationCounts
+from gangplan.imports.scripted.pieces import ShellValue
 from gangplan.records import dataclass
 
 # Variables that differ from rank to rank, by what starts the ranks: torchrun 2.9, a worker that starts
@@ -28,16 +28,18 @@ RANKED = {
     "PALS_NODEID": "node",
 }
 # Variables that identify the run; runs use the label that all of their pods have.
-NUMBERS = frozenset(
+JOB_ID_VARIABLES = frozenset(
     {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "SLURM_ARRAY_JOB_ID", "SLURM_STEP_ID", "SLURM_STEPID"}
 )
-RUN_LABEL = "metadata.labels['gangplan.dev/run']"
+RUN_LABEL_FIELD = "metadata.labels['gangplan.dev/run']"
 HERE = frozenset({"SLURM_SUBMIT_DIR", "PBS_O_WORKDIR", "PBS_O_HOME", "SLURM_JOB_WORK_DIR"})
-TEMPORARY = frozenset({"SLURM_TMPDIR", "SLURM_SCRATCH", "PBS_JOBDIR", "SLURM_TMP", "JOB_SCRATCH"})
+TEMPORARY_FOLDER_VARIABLES = frozenset(
+    {"SLURM_TMPDIR", "SLURM_SCRATCH", "PBS_JOBDIR", "SLURM_TMP", "JOB_SCRATCH"}
+)
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class JobVariableFacts:
     """What the variables of a job contain besides counts."""
 
     name: str
@@ -45,7 +47,7 @@ class About:
     tasks_of_array: int | None = None
 
 
-def known(counts: Counts, about: About) -> dict[str, Value]:
+def find_known_variables(counts: AllocationCounts, about: JobVariableFacts) -> dict[str, ShellValue]:
     """Return the variables of Slurm 25.05 and PBS 2022.1 whose values the allocation decides."""
     found: dict[str, int | None] = {
         "SLURM_NNODES": counts.nodes,
@@ -71,7 +73,9 @@ def known(counts: Counts, about: About) -> dict[str, Value]:
     found |= {name: number for name, number in usual.items() if found[name] is None}
     found["SLURM_NPROCS"] = found["SLURM_NTASKS"]
     found["SLURM_TASKS_PER_NODE"] = found["SLURM_NTASKS_PER_NODE"]
-    values: dict[str, Value] = {name: str(number) for name, number in found.items() if number is not None}
+    values: dict[str, ShellValue] = {
+        name: str(number) for name, number in found.items() if number is not None
+    }
     values |= {"SLURM_JOB_NAME": about.name, "PBS_JOBNAME": about.name}
     values |= dict.fromkeys(("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"), ALL_HOSTS)
     values |= {"SLURM_RESTART_COUNT": "0"}
@@ -79,15 +83,15 @@ def known(counts: Counts, about: About) -> dict[str, Value]:
         values |= dict.fromkeys(("SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID"), str(about.task))
         values["SLURM_ARRAY_TASK_COUNT"] = str(about.tasks_of_array or 1)
     values |= dict.fromkeys(HERE, ".")
-    values |= dict.fromkeys(TEMPORARY, "/scratch")
+    values |= dict.fromkeys(TEMPORARY_FOLDER_VARIABLES, "/scratch")
     return values
 
 
-def of_rank(start: str) -> dict[str, str]:
+def build_rank_variables(start: str) -> dict[str, str]:
     """Return the variables of a rank that replace the scheduler's, as a shell writes them."""
     place = _STARTS.index(start)
     found = {name: f"${_OF_RANK[role][place]}" for name, role in RANKED.items() if _OF_RANK[role][place]}
     return {**found, "SLURMD_NODENAME": "$HOSTNAME"}
 
 
-EVERY = tuple(map(of_rank, _STARTS))
+RANK_VARIABLES = tuple(map(build_rank_variables, _STARTS))

@@ -7,34 +7,39 @@ import re
 from collections.abc import Sequence
 
 from gangplan.imports.scripted import idioms
-from gangplan.imports.scripted.assign import ASSIGN, assign
-from gangplan.imports.scripted.captured import captures
-from gangplan.imports.scripted.conditions import holds, split
-from gangplan.imports.scripted.containers import contained
-from gangplan.imports.scripted.directives import Script
-from gangplan.imports.scripted.expand import Scope
-from gangplan.imports.scripted.items import Item, ItemKind, Refusal, decided
-from gangplan.imports.scripted.launch import alone, behind_prefixes, behind_step, is_start
-from gangplan.imports.scripted.parts import Part, Statement
-from gangplan.imports.scripted.pieces import Field
-from gangplan.imports.scripted.statements import DECLARES, statements
-from gangplan.plan.launchers import base
-from gangplan.plan.launchers.shell import Word
+from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT, record_assignment
+from gangplan.imports.scripted.captured import has_captured_launch
+from gangplan.imports.scripted.conditions import evaluate_condition, split_shell_words
+from gangplan.imports.scripted.containers import find_container_start
+from gangplan.imports.scripted.directives import BatchScript
+from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_nested_launch
+from gangplan.imports.scripted.launch import (
+    is_launcher_start,
+    skip_prefixes,
+    skip_step_launcher,
+    strip_scheduler_start,
+)
+from gangplan.imports.scripted.parts import ScriptCommand, Statement
+from gangplan.imports.scripted.pieces import ExpandedWord
+from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_statements
+from gangplan.plan.launchers import program_name_of
+from gangplan.plan.launchers.shell import ShellWord
 
 _ENVIRONMENTS = re.compile(
     r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
 )
 
 
-class Walk:
+class ScriptWalk:
     """A walk through a script; `items` are its results, `refusals` what only running it would show."""
 
     __slots__ = ("functions", "has_ended", "items", "refusals", "scope", "script")
 
-    def __init__(self, script: Script, scope: Scope) -> None:
+    def __init__(self, script: BatchScript, scope: ScriptScope) -> None:
         self.script, self.scope = script, scope
-        self.items: list[Item] = []
-        self.refusals: list[Refusal] = []
+        self.items: list[ScriptItem] = []
+        self.refusals: list[ScriptRefusal] = []
         self.functions: dict[str, bool] = {}
         self.has_ended = False
 
@@ -45,12 +50,12 @@ class Walk:
         """
         text = self.script.text
         part = text if end is None and begin == 0 else " " * begin + text[begin:end]
-        for one in statements(part):
+        for one in parse_statements(part):
             self._statement(one, depth)
 
     def _statement(self, one: Statement, depth: int) -> None:
         if self.has_ended:
-            self.items.append(Item("drop", one.begin, one.end, [], idioms.ENDED))
+            self.items.append(ScriptItem("drop", one.begin, one.end, [], idioms.SCRIPT_ENDED_REASON))
             return
         if one.form == "plain":
             self._plain(one)
@@ -67,7 +72,7 @@ class Walk:
     def _gone(self, one: Statement, begin: int, end: int, why: str) -> None:
         """Add the lines of a compound command around its relevant part."""
         for first, last in ((one.begin, begin), (end, one.end)):
-            self.items.append(Item("drop", first, last, [], why))
+            self.items.append(ScriptItem("drop", first, last, [], why))
 
     def _branch(self, one: Statement, depth: int) -> bool:
         """Walk through an `if` whose condition is known; return False if it is not."""
@@ -75,7 +80,9 @@ class Walk:
         index = 0
         while index < len(words) - 1:
             if words[index].text in ("if", "elif"):
-                value = holds(self.script.text[words[index].end : words[index + 1].begin], self.scope)
+                value = evaluate_condition(
+                    self.script.text[words[index].end : words[index + 1].begin], self.scope
+                )
                 if value is None or words[index + 1].text != "then":
                     return False
                 index += 1 if value else 2
@@ -85,7 +92,7 @@ class Walk:
             self._gone(one, begin, end, "which branch runs is known already")
             self.all(begin, end, depth + 1)
             return True
-        self.items.append(Item("drop", one.begin, one.end, [], "its condition does not hold"))
+        self.items.append(ScriptItem("drop", one.begin, one.end, [], "its condition does not hold"))
         return True
 
     def _once(self, one: Statement, depth: int) -> bool:
@@ -94,12 +101,16 @@ class Walk:
             return False
         head = self.script.text[one.marks[0].end : one.marks[1].begin].strip().rstrip(";")
         if one.marks[0].text == "while":
-            if holds(head, self.scope) is not False:
+            if evaluate_condition(head, self.scope) is not False:
                 return False
-            self.items.append(Item("drop", one.begin, one.end, [], "its condition does not hold"))
+            self.items.append(ScriptItem("drop", one.begin, one.end, [], "its condition does not hold"))
             return True
         name, is_list, rest = head.partition(" in ")
-        fields = [field for word in split(rest) for field in self.scope.fields(word)] if is_list else []
+        fields = (
+            [field for word in split_shell_words(rest) for field in self.scope.fields(word)]
+            if is_list
+            else []
+        )
         if len(fields) != 1 or fields[0].is_open or not name.strip().isidentifier():
             return False
         self.scope.values[name.strip()] = fields[0].text
@@ -107,45 +118,55 @@ class Walk:
         self.all(one.marks[1].end, one.marks[2].begin, depth + 1)
         return True
 
-    def _starts(self, parts: Sequence[Part]) -> list[Part]:
+    def _starts(self, parts: Sequence[ScriptCommand]) -> list[ScriptCommand]:
         return [
             part
             for part in parts
             if (part.words and self._is_launch(self._texts(part))) or self._captures(part)
         ]
 
-    def _captures(self, part: Part) -> bool:
+    def _captures(self, part: ScriptCommand) -> bool:
         texts = [self.script.text[word.begin : word.end] for word in (*part.sets, *part.words)]
         return any(
-            captures(text, self._is_launch, self.scope.output)
+            has_captured_launch(text, self._is_launch, self.scope.output)
             for text in texts
             if "$(" in text or "`" in text
         )
 
-    def _texts(self, part: Part) -> list[str]:
+    def _texts(self, part: ScriptCommand) -> list[str]:
         text = self.script.text
         return [one.text for word in part.words for one in self.scope.fields(text[word.begin : word.end])]
 
     def _is_launch(self, texts: Sequence[str]) -> bool:
-        if not is_start(texts):
+        if not is_launcher_start(texts):
             return False
-        inside = contained(rest := behind_step(texts), 0)
+        inside = find_container_start(rest := skip_step_launcher(texts), 0)
         if inside is not None and (inside.is_entrypoint or inside.end >= len(rest)):
             return True
         rest = rest[inside.end :] if inside is not None else rest
-        is_shell = bool(rest) and base(rest[0]) == "bash"
-        return len(rest) != 1 if is_shell else not rest or base(rest[0]) not in idioms.LOOKS | idioms.PREPARES
+        is_shell = bool(rest) and program_name_of(rest[0]) == "bash"
+        return (
+            len(rest) != 1
+            if is_shell
+            else not rest
+            or program_name_of(rest[0]) not in idioms.INSPECTION_COMMANDS | idioms.PREPARATION_COMMANDS
+        )
 
     def _compound(self, one: Statement) -> None:
         begins = self._starts(one.parts)
-        names = {found[1] for part in one.parts for word in part.sets if (found := ASSIGN.match(word.text))}
+        names = {
+            found[1]
+            for part in one.parts
+            for word in part.sets
+            if (found := SCRIPT_ASSIGNMENT.match(word.text))
+        }
         names |= {word.text for part in one.parts if part.texts[:1] == ["read"] for word in part.words[1:]}
         if one.form == "function":
             self.functions[one.name] = bool(begins)
-            self.items.append(Item("set", one.begin, one.end, [], names={one.name}, is_function=True))
+            self.items.append(ScriptItem("set", one.begin, one.end, [], names={one.name}, is_function=True))
             return
         if begins:
-            self.refusals.append(decided(one.form, begins[0].begin))
+            self.refusals.append(refuse_nested_launch(one.form, begins[0].begin))
         for name in names:
             self.scope.values[name] = None
         kinds = [self._kind(part, self._texts(part))[0] for part in one.parts if part.words]
@@ -154,12 +175,14 @@ class Walk:
         is_idle = all(kind == "drop" for kind in kinds)
         kind: ItemKind = "set" if is_idle and names else "drop" if is_idle else "keep"
         self.items.append(
-            Item(kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True)
+            ScriptItem(
+                kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True
+            )
         )
 
     def _plain(self, one: Statement) -> None:
         """Walk through a list of pipelines; each becomes an item."""
-        group: list[Part] = []
+        group: list[ScriptCommand] = []
         was = ""
         for number, part in enumerate(one.parts):
             group.append(part)
@@ -168,7 +191,7 @@ class Walk:
                 help = (
                     "Write the launch of one run by itself; let its program write what is needed to a file."
                 )
-                self.refusals.append(Refusal(part.begin, message, help))
+                self.refusals.append(ScriptRefusal(part.begin, message, help))
             if part.operator in ("|", "|&") and number + 1 < len(one.parts):
                 continue
             is_last = number + 1 == len(one.parts)
@@ -177,7 +200,7 @@ class Walk:
             was = part.operator
             group = []
 
-    def _pipeline(self, parts: list[Part], end: int, is_background: bool, was: str) -> None:
+    def _pipeline(self, parts: list[ScriptCommand], end: int, is_background: bool, was: str) -> None:
         begin = parts[0].begin
         first = parts[0]
         if not first.words and len(parts) == 1:
@@ -186,11 +209,11 @@ class Walk:
         lead = next((part for part in parts if part.words and self._is_launch(self._texts(part))), first)
         fields, words = self._words(lead)
         texts = [one.text for one in fields]
-        if first.texts[:1] and first.texts[0] in DECLARES:
+        if first.texts[:1] and first.texts[0] in DECLARATION_COMMANDS:
             self._declared(first, begin, end)
             return
         kind, why = self._kind(lead, texts)
-        item = Item(
+        item = ScriptItem(
             kind,
             begin,
             end,
@@ -200,8 +223,8 @@ class Walk:
             words=words,
         )
         item.is_background = is_background
-        if kind == "keep" and len(parts) == 1 and len(alone(texts)) < len(texts):
-            item.text = " ".join(one.written() for one in fields[-len(alone(texts)) :])
+        if kind == "keep" and len(parts) == 1 and len(strip_scheduler_start(texts)) < len(texts):
+            item.text = " ".join(one.written() for one in fields[-len(strip_scheduler_start(texts)) :])
         item.is_conditional = was in ("||",)
         if kind == "launch" and was == "||":
             item.kind, item.why = "drop", "it starts only where another command failed"
@@ -214,7 +237,7 @@ class Walk:
                 self.scope.exported.discard(name)
         if texts and texts[0] in self.functions and self.functions[texts[0]]:
             self.refusals.append(
-                Refusal(
+                ScriptRefusal(
                     begin,
                     f"the function {texts[0]} starts the ranks",
                     "Write the launch of one run without a function.",
@@ -222,7 +245,7 @@ class Walk:
             )
         self.items.append(item)
 
-    def _folder(self, item: Item, fields: list[Field]) -> None:
+    def _folder(self, item: ScriptItem, fields: list[ExpandedWord]) -> None:
         """Handle `cd`: the run's folder, or part of the command if it is relative, open or late."""
         item.folder = posixpath.normpath(fields[1].text) if len(fields) > 1 else "~"
         is_late = any(one.kind in ("launch", "keep", "program") for one in self.items)
@@ -233,9 +256,9 @@ class Walk:
         else:
             self.scope.values["PWD"] = item.folder
 
-    def _words(self, part: Part) -> tuple[list[Field], list[Word]]:
+    def _words(self, part: ScriptCommand) -> tuple[list[ExpandedWord], list[ShellWord]]:
         """Return the words of a command after expansion, each with its word of the script."""
-        fields, words = list[Field](), list[Word]()
+        fields, words = list[ExpandedWord](), list[ShellWord]()
         for word in part.words:
             found = self.scope.fields(self.script.text[word.begin : word.end])
             fields += found
@@ -246,24 +269,24 @@ class Walk:
             and len(fields) > 1
             and not any(one.is_open for one in fields[1:])
         ):
-            joined_words = split(" ".join(one.text for one in fields[1:]))
+            joined_words = split_shell_words(" ".join(one.text for one in fields[1:]))
             fields = [one for text in joined_words for one in self.scope.fields(text)]
             words = [words[-1]] * len(fields)
         return fields, words
 
-    def _kind(self, part: Part, texts: list[str]) -> tuple[ItemKind, str]:
+    def _kind(self, part: ScriptCommand, texts: list[str]) -> tuple[ItemKind, str]:
         """Return the kind of a simple command, and why it is dropped."""
         while texts[:1] and (
-            texts[0] in ("sudo", "builtin", "!") or behind_prefixes(texts) or ASSIGN.match(texts[0])
+            texts[0] in ("sudo", "builtin", "!") or skip_prefixes(texts) or SCRIPT_ASSIGNMENT.match(texts[0])
         ):
-            texts = texts[max(1, behind_prefixes(texts)) :]
+            texts = texts[max(1, skip_prefixes(texts)) :]
         if not texts:
-            return "drop", idioms.DROPPED["set"]
-        name = base(texts[0])
+            return "drop", idioms.DROPPED_COMMANDS["set"]
+        name = program_name_of(texts[0])
         if self._is_launch(texts):
             return "launch", ""
-        rest = alone(texts)
-        name = base(rest[0]) if rest else name
+        rest = strip_scheduler_start(texts)
+        name = program_name_of(rest[0]) if rest else name
         if idioms.is_image_work(rest):
             return "drop", "the catalog names the image of a run"
         if name in ("source", ".") and len(rest) > 1 and not _ENVIRONMENTS.search(rest[1]):
@@ -274,26 +297,32 @@ class Walk:
             one.operator.lstrip("0123456789") in (">", ">>", "&>", ">|") and one.target != "/dev/null"
             for one in part.redirects
         )
-        if texts[0].startswith("[[ ") or (name in idioms.DROPPED and not (writes and name in idioms.WRITERS)):
-            return "drop", idioms.DROPPED.get(name, idioms.DROPPED["set"])
+        if texts[0].startswith("[[ ") or (
+            name in idioms.DROPPED_COMMANDS and not (writes and name in idioms.PRINTING_COMMANDS)
+        ):
+            return "drop", idioms.DROPPED_COMMANDS.get(name, idioms.DROPPED_COMMANDS["set"])
         is_run = name == "uv" and rest[1:2] == ["run"]
-        if (name in idioms.PREPARES and not is_run) or name in idioms.WRITERS or name in self.functions:
+        if (
+            (name in idioms.PREPARATION_COMMANDS and not is_run)
+            or name in idioms.PRINTING_COMMANDS
+            or name in self.functions
+        ):
             return "keep", ""
         return "program", ""
 
-    def _assigned(self, part: Part, begin: int, end: int) -> None:
-        item = Item("set", begin, end, [part])
+    def _assigned(self, part: ScriptCommand, begin: int, end: int) -> None:
+        item = ScriptItem("set", begin, end, [part])
         for number, word in enumerate(part.sets):
-            assign(self.script.text, self.scope, word, part.arrays.get(number), item, False)
+            record_assignment(self.script.text, self.scope, word, part.arrays.get(number), item, False)
         if not part.sets:
-            item.kind, item.why = "drop", idioms.DROPPED["set"]
+            item.kind, item.why = "drop", idioms.DROPPED_COMMANDS["set"]
         self.items.append(item)
 
-    def _declared(self, part: Part, begin: int, end: int) -> None:
-        item = Item("set", begin, end, [part])
+    def _declared(self, part: ScriptCommand, begin: int, end: int) -> None:
+        item = ScriptItem("set", begin, end, [part])
         exports = part.texts[0] == "export" or "-x" in part.texts
         for number, word in enumerate(part.sets):
-            assign(self.script.text, self.scope, word, part.arrays.get(number), item, exports)
+            record_assignment(self.script.text, self.scope, word, part.arrays.get(number), item, exports)
         for word in part.words[1:]:
             if exports and word.text.isidentifier():
                 self.scope.exported.add(word.text)

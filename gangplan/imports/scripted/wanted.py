@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import field
 
-from gangplan.imports.account import Node
-from gangplan.imports.scripted.idioms import Counts
-from gangplan.imports.workload import Setting
+from gangplan.imports.account import SourceNode
+from gangplan.imports.scripted.idioms import AllocationCounts
+from gangplan.imports.workload import SourceSetting
 from gangplan.records import dataclass
 
 _TIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<rest>[0-9]+(?::[0-9]+){0,2})(?:\.[0-9]+)?")
@@ -20,17 +20,17 @@ _UNITS = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
 @dataclass(frozen=True, slots=True)
-class Mount:
+class HostMount:
     """A folder of the machine that a container sees."""
 
     host: str
     target: str
     read_only: bool
-    node: Node | None
+    node: SourceNode | None
 
 
 @dataclass(slots=True)
-class Wanted:
+class WantedAllocation:
     """The allocation as its options state it.
 
     Memory is in bytes; `at` are the nodes of the source by field.
@@ -52,35 +52,35 @@ class Wanted:
     is_exclusive: bool = False
     image: str = ""
     workdir: str = ""
-    mounts: list[Mount] = field(default_factory=list)
-    env: dict[str, tuple[str, Node]] = field(default_factory=dict)
-    settings: dict[str, Setting] = field(default_factory=dict)
-    models: list[tuple[str, Node]] = field(default_factory=list)
-    pools: list[tuple[str, Node]] = field(default_factory=list)
-    at: dict[str, Node] = field(default_factory=dict)
-    refusals: list[tuple[Node, str, str]] = field(default_factory=list)
-    questions: list[tuple[Node, str, str]] = field(default_factory=list)
+    mounts: list[HostMount] = field(default_factory=list)
+    env: dict[str, tuple[str, SourceNode]] = field(default_factory=dict)
+    settings: dict[str, SourceSetting] = field(default_factory=dict)
+    models: list[tuple[str, SourceNode]] = field(default_factory=list)
+    pools: list[tuple[str, SourceNode]] = field(default_factory=list)
+    at: dict[str, SourceNode] = field(default_factory=dict)
+    refusals: list[tuple[SourceNode, str, str]] = field(default_factory=list)
+    questions: list[tuple[SourceNode, str, str]] = field(default_factory=list)
     array: list[int] = field(default_factory=list)
     at_once: int = 0
 
-    def say(self, name: str, value: object, node: Node, to: str) -> None:
+    def say(self, name: str, value: object, node: SourceNode, to: str) -> None:
         """Record a value and the option that states it."""
         setattr(self, name, value)
         self.at[name] = node.mapped(to)
 
-    def setting(self, name: str, value: str | int, node: Node) -> None:
+    def setting(self, name: str, value: str | int, node: SourceNode) -> None:
         """Record a value of the whole job; a later option replaces an earlier one."""
         if name in self.settings:
             self.settings[name].node.dropped(_AGAIN)
-        self.settings[name] = Setting(value, node)
+        self.settings[name] = SourceSetting(value, node)
 
-    def place(self, name: str, node: Node) -> None:
+    def place(self, name: str, node: SourceNode) -> None:
         """Record the option for a folder, an image or an array."""
         if name in self.at:
             self.at[name].dropped(_AGAIN)
         self.at[name] = node
 
-    def variable(self, name: str, value: str, node: Node) -> None:
+    def variable(self, name: str, value: str, node: SourceNode) -> None:
         """Record a variable."""
         if name in self.env and self.env[name][1] is not node:
             self.env[name][1].dropped(_AGAIN)
@@ -140,12 +140,14 @@ class Wanted:
             return self.memory_per_cpu * (self.cpus_on_node or self.tasks_on_node or 1)
         return None
 
-    def counts(self) -> Counts:
+    def counts(self) -> AllocationCounts:
         """Return what a script can know about it."""
-        return Counts(self.node_count, self.tasks, self.tasks_on_node, self.gpus_on_node, self.cpus_per_task)
+        return AllocationCounts(
+            self.node_count, self.tasks, self.tasks_on_node, self.gpus_on_node, self.cpus_per_task
+        )
 
 
-def seconds_of(text: str, starts_with_minutes: bool = True) -> int | None:
+def parse_time_limit(text: str, starts_with_minutes: bool = True) -> int | None:
     """Parse a time limit into seconds; None if it is not one.
 
     Forms are `D-HH:MM:SS`, `HH:MM:SS`, `MM:SS`, `MM` (sbatch(1), Slurm 25.05), or `HH:MM:SS`, `MM:SS` and
@@ -165,7 +167,7 @@ def seconds_of(text: str, starts_with_minutes: bool = True) -> int | None:
     return parts[0] * 3600 + parts[1] * 60 + parts[2]
 
 
-def bytes_of(text: str, plain_unit: str) -> int | None:
+def parse_memory_bytes(text: str, plain_unit: str) -> int | None:
     """Parse an amount of memory into bytes, with units of 1024; a bare number has the scheduler's unit."""
     found = _AMOUNT.fullmatch(text.strip())
     if found is None:
@@ -175,7 +177,7 @@ def bytes_of(text: str, plain_unit: str) -> int | None:
     return (int(found["number"]) << (_UNITS[unit] if unit else 0)) * size
 
 
-def memory_text(count: int) -> str:
+def format_memory(count: int) -> str:
     """Write bytes as a spec does."""
     for shift, unit in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
         if count and count % (1 << shift) == 0:
@@ -183,7 +185,7 @@ def memory_text(count: int) -> str:
     return str(count)
 
 
-def array_of(text: str) -> list[int] | None:
+def parse_array(text: str) -> list[int] | None:
     """Parse the numbers of an array (`0-3`, `1,5,9`, `0-10:2`, `1-9%4`); None if invalid or too many."""
     found: list[int] = []
     for part in text.partition("%")[0].split(","):
@@ -197,13 +199,13 @@ def array_of(text: str) -> list[int] | None:
     return found
 
 
-def at_once_of(text: str, count: int) -> int:
+def parse_array_limit(text: str, count: int) -> int:
     """Return how many tasks of an array may run at once: as in `%4` after its numbers, else all of them."""
     found = re.search(r"%([1-9][0-9]{0,5})$", text.strip())
     return min(int(found[1]), count) if found else max(count, 1)
 
 
-def mounts_of(text: str, node: Node | None) -> Iterator[Mount]:
+def parse_container_mounts(text: str, node: SourceNode | None) -> Iterator[HostMount]:
     """Yield the mounts of a container from `/a:/b:ro,/c`; a single folder keeps its path."""
     for part in text.split(","):
         host, _, rest = part.strip().partition(":")
@@ -211,4 +213,4 @@ def mounts_of(text: str, node: Node | None) -> Iterator[Mount]:
         if target in ("ro", "rw") or target.startswith(("ro+", "rw+", "x-", "bind", "nosuid")):
             target, flags = "", target
         if host:
-            yield Mount(host, target or host, "ro" in re.split(r"[+,:]", flags), node)
+            yield HostMount(host, target or host, "ro" in re.split(r"[+,:]", flags), node)

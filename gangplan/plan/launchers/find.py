@@ -6,14 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gangplan.plan.launchers.later import later, may_start
-from gangplan.plan.launchers.prefixes import ASSIGNMENT, ELSEWHERE, Peeled, peel
-from gangplan.plan.launchers.programs import Mpi, Start, base, start_at
-from gangplan.plan.launchers.reading import LauncherReading, read
-from gangplan.plan.launchers.shell import Command, UnreadableError, Word, commands
+from gangplan.plan.launchers.later import can_start_program, find_nested_launcher
+from gangplan.plan.launchers.prefixes import (
+    ASSIGNMENT_PATTERN,
+    REMOTE_SHELLS,
+    StrippedPrefixes,
+    strip_prefixes,
+)
+from gangplan.plan.launchers.programs import LauncherStart, MpiGeneration, find_launcher_at, program_name_of
+from gangplan.plan.launchers.reading import LauncherReading, read_launcher_words
+from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, UnreadableError, read_shell_commands
 from gangplan.records import dataclass
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
+SHELL_NAMES = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
 # Programs that take a script after this option.
 _TEXT_TAKERS = {"su": ("c", "--command"), "script": ("c", "--command"), "runuser": ("c", "--command")}
 # Shell words that precede a program, as prefixes do.
@@ -25,7 +30,7 @@ _DEPTH = 4  # scripts in scripts that are still read
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ShellScript:
     """A script and the index of the word that contains it; `words` are those of one of its commands.
 
     `sets` are the variables assigned before and in that command; a value is None if it is only known at run
@@ -34,7 +39,7 @@ class Script:
 
     at: int
     text: str
-    words: tuple[Word, ...]
+    words: tuple[ShellWord, ...]
     sets: dict[str, str | None]
     after: str
     is_direct: bool = True
@@ -48,61 +53,68 @@ class FoundLauncher:
     not know.
     """
 
-    start: Start
+    start: LauncherStart
     reading: LauncherReading
-    peeled: Peeled
-    script: Script | None = None
+    peeled: StrippedPrefixes
+    script: ShellScript | None = None
     through: tuple[str, ...] = ()
     guessed: str = ""
 
 
-def find(words: Sequence[str], family: Mpi | None, depth: int = 0) -> list[FoundLauncher]:
+def find_launchers(words: Sequence[str], family: MpiGeneration | None, depth: int = 0) -> list[FoundLauncher]:
     """Return the launchers that a command starts.
 
     Raises UnreadableError for a script that no shell could read.
     """
-    peeled = peel(words)
-    through = tuple(base(words[one]) for one in peeled.via)
-    start = start_at(words, peeled.at, family)
+    peeled = strip_prefixes(words)
+    through = tuple(program_name_of(words[one]) for one in peeled.via)
+    start = find_launcher_at(words, peeled.at, family)
     if start is not None:
-        return [FoundLauncher(start, read(start.launcher, words, start.at), peeled, through=through)]
-    at = script_at(words, peeled.at)
+        return [
+            FoundLauncher(
+                start, read_launcher_words(start.launcher, words, start.at), peeled, through=through
+            )
+        ]
+    at = find_script_index(words, peeled.at)
     if depth > _DEPTH:
         return []
     if at >= 0:
-        return [_behind(one, through) for one in _in_script(words[at], at, family, depth)]
-    start = later(words, peeled.at, family)
-    name = base(words[peeled.at]) if peeled.at < len(words) else ""
+        return [
+            _prepend_outer_programs(one, through)
+            for one in _find_script_launchers(words[at], at, family, depth)
+        ]
+    start = find_nested_launcher(words, peeled.at, family)
+    name = program_name_of(words[peeled.at]) if peeled.at < len(words) else ""
     if start is not None:
-        reading = read(start.launcher, words, start.at)
+        reading = read_launcher_words(start.launcher, words, start.at)
         return [FoundLauncher(start, reading, peeled, None, (*through, name), name)]
-    at = _text_at(words, peeled.at)
-    inner = _in_script(words[at], at, family, depth) if at >= 0 else ()
-    return [replace(_behind(one, (*through, name)), guessed=name) for one in inner]
+    at = _find_passed_script_index(words, peeled.at)
+    inner = _find_script_launchers(words[at], at, family, depth) if at >= 0 else ()
+    return [replace(_prepend_outer_programs(one, (*through, name)), guessed=name) for one in inner]
 
 
-def _behind(found: FoundLauncher, through: tuple[str, ...]) -> FoundLauncher:
+def _prepend_outer_programs(found: FoundLauncher, through: tuple[str, ...]) -> FoundLauncher:
     return replace(found, through=(*through, *found.through))
 
 
-def _text_at(words: Sequence[str], at: int) -> int:
+def _find_passed_script_index(words: Sequence[str], at: int) -> int:
     """Return the index of a script that a program other than a shell passes to one; -1 without one."""
-    if not may_start(words, at):
+    if not can_start_program(words, at):
         return -1
-    name = base(words[at])
+    name = program_name_of(words[at])
     for index in range(at + 1, len(words)):
-        if (inner := script_at(words, index)) >= 0:
+        if (inner := find_script_index(words, index)) >= 0:
             return inner
         option = words[index - 1]
         is_told = name in _TEXT_TAKERS and option.startswith("-") and option.endswith(_TEXT_TAKERS[name])
-        if is_told or (name in ELSEWHERE and " " in words[index]):
+        if is_told or (name in REMOTE_SHELLS and " " in words[index]):
             return index
     return -1
 
 
-def script_at(words: Sequence[str], at: int) -> int:
+def find_script_index(words: Sequence[str], at: int) -> int:
     """Return the index of the script that a shell at index `at` gets with -c; -1 without one."""
-    if at >= len(words) or base(words[at]) not in SHELLS:
+    if at >= len(words) or program_name_of(words[at]) not in SHELL_NAMES:
         return -1
     index, has_script = at + 1, False
     while index < len(words) and words[index][:1] in ("-", "+") and len(words[index]) > 1:
@@ -119,72 +131,82 @@ def script_at(words: Sequence[str], at: int) -> int:
     return index if has_script and index < len(words) else -1
 
 
-def script_in(words: Sequence[str]) -> tuple[int, list[Command]]:
+def read_script_commands(words: Sequence[str]) -> tuple[int, list[SimpleCommand]]:
     """Return the index of the script that a command passes to a shell, and its simple commands.
 
-    Returns -1 and an empty list without a script or if it is unreadable, which `find` reports.
+    Returns -1 and an empty list without a script or if it is unreadable, which `find_launchers` reports.
     """
-    at = script_at(words, peel(words).at)
+    at = find_script_index(words, strip_prefixes(words).at)
     try:
-        return (at, commands(words[at])) if at >= 0 else (-1, [])
+        return (at, read_shell_commands(words[at])) if at >= 0 else (-1, [])
     except UnreadableError:
         return -1, []
 
 
-def _in_script(text: str, at: int, family: Mpi | None, depth: int) -> Iterator[FoundLauncher]:
+def _find_script_launchers(
+    text: str, at: int, family: MpiGeneration | None, depth: int
+) -> Iterator[FoundLauncher]:
     sets: dict[str, str | None] = {}
-    found = commands(text)
+    found = read_shell_commands(text)
     waits = [number for number, one in enumerate(found) if one.texts[:1] == ("wait",)]
     for number, command in enumerate(found):
         if not command.words:
-            _remember(command.sets, sets)
+            _record_assigned_variables(command.sets, sets)
             continue
         after = "" if any(place > number for place in waits) else command.after
         local = dict(sets)
-        _remember(command.sets, local)
-        yield from _launched(text, at, command, local, after, family, depth)
+        _record_assigned_variables(command.sets, local)
+        yield from _find_command_launchers(text, at, command, local, after, family, depth)
         if command.texts[0] in ("export", "declare", "typeset", "local", "readonly", "read"):
-            _remember(command.words[1:], sets)
+            _record_assigned_variables(command.words[1:], sets)
 
 
-def _launched(
+def _find_command_launchers(
     text: str,
     at: int,
-    command: Command,
+    command: SimpleCommand,
     sets: dict[str, str | None],
     after: str,
-    family: Mpi | None,
+    family: MpiGeneration | None,
     depth: int,
 ) -> Iterator[FoundLauncher]:
     """Yield the launchers that one command of a script starts."""
-    texts, offset = _resolved(command, sets), 0
+    texts, offset = _resolve_program_variable(command, sets), 0
     while offset < len(texts) and texts[offset] in _SHELL_PREFIXES:
         offset += 1 + (texts[offset + 1 : offset + 2] == ("-a",)) * 2
-    peeled = peel(texts, offset)
-    start = start_at(texts, peeled.at, family)
+    peeled = strip_prefixes(texts, offset)
+    start = find_launcher_at(texts, peeled.at, family)
     if start is not None:
-        script = Script(at, text, command.words, sets, after)
-        through = tuple(base(texts[one]) for one in peeled.via)
-        yield FoundLauncher(start, read(start.launcher, texts, start.at), peeled, script, through)
+        script = ShellScript(at, text, command.words, sets, after)
+        through = tuple(program_name_of(texts[one]) for one in peeled.via)
+        yield FoundLauncher(
+            start, read_launcher_words(start.launcher, texts, start.at), peeled, script, through
+        )
         return
-    behind = later(texts, peeled.at, family)
+    behind = find_nested_launcher(texts, peeled.at, family)
     if behind is not None:
-        script, name = Script(at, text, command.words, sets, after), base(texts[peeled.at])
-        through = (*(base(texts[one]) for one in peeled.via), name)
-        yield FoundLauncher(behind, read(behind.launcher, texts, behind.at), peeled, script, through, name)
+        script, name = ShellScript(at, text, command.words, sets, after), program_name_of(texts[peeled.at])
+        through = (*(program_name_of(texts[one]) for one in peeled.via), name)
+        yield FoundLauncher(
+            behind, read_launcher_words(behind.launcher, texts, behind.at), peeled, script, through, name
+        )
         return
     if depth >= _DEPTH:
         return
     inner = " ".join(texts[1:]) if texts[0] == "eval" else ""
-    nested = script_at(texts, peeled.at)
-    for found in _in_script(inner or texts[nested], at, family, depth + 1) if inner or nested >= 0 else ():
+    nested = find_script_index(texts, peeled.at)
+    for found in (
+        _find_script_launchers(inner or texts[nested], at, family, depth + 1) if inner or nested >= 0 else ()
+    ):
         if found.script is not None:
             inside = found.script
-            script = Script(at, text, inside.words, {**sets, **inside.sets}, inside.after, is_direct=False)
+            script = ShellScript(
+                at, text, inside.words, {**sets, **inside.sets}, inside.after, is_direct=False
+            )
             yield replace(found, script=script)
 
 
-def _resolved(command: Command, sets: dict[str, str | None]) -> tuple[str, ...]:
+def _resolve_program_variable(command: SimpleCommand, sets: dict[str, str | None]) -> tuple[str, ...]:
     """Return the words of a command, with the value of a variable (`$MPIRUN`) as its first word."""
     first = command.words[0]
     value = sets.get(first.names[0]) if len(first.names) == 1 else None
@@ -197,17 +219,25 @@ def _resolved(command: Command, sets: dict[str, str | None]) -> tuple[str, ...]:
     return (value, *command.texts[1:]) if is_one and value else command.texts
 
 
-def _remember(words: Sequence[Word], sets: dict[str, str | None]) -> None:
+def _record_assigned_variables(words: Sequence[ShellWord], sets: dict[str, str | None]) -> None:
     """Record the variables that these words assign.
 
     A bare name (`export A`, `read A`) gets its value elsewhere.
     """
     for word in words:
-        assigned = ASSIGNMENT.fullmatch(word.text)
+        assigned = ASSIGNMENT_PATTERN.fullmatch(word.text)
         if assigned is not None:
             sets[assigned[1]] = None if word.is_open else assigned[2]
         elif word.text.isidentifier():
             sets.setdefault(word.text, None)
 
 
-__all__ = ["SHELLS", "FoundLauncher", "Script", "UnreadableError", "find", "script_at", "script_in"]
+__all__ = [
+    "SHELL_NAMES",
+    "FoundLauncher",
+    "ShellScript",
+    "UnreadableError",
+    "find_launchers",
+    "find_script_index",
+    "read_script_commands",
+]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gangplan.plan.launchers.table import LauncherProgram, Option, options
+from gangplan.plan.launchers.table import LauncherOption, LauncherProgram, build_option_table
 
 # Options that take a word, as the manuals list them: Slurm 25.05, and the common ones of jsrun (IBM Job Step
 # Manager 10.3), aprun (Cray ALPS 6), lrun (LLNL) and flux (flux-core 0.75). They only serve to find the
 # program after them; gangplan never starts these launchers.
-_SLURM = options(
+_SLURM = build_option_table(
     ("count", 1, "n ntasks"),
     ("workers", 1, "N nodes"),
     ("per-host", 1, "ntasks-per-node"),
@@ -25,7 +25,7 @@ _SLURM = options(
     ("", 0, "ignore-pbs parsable test-only multi-prog container-mount-home no-container-mount-home"),
     ("", 0, "disable-status spread-job use-min-nodes reboot propagate no-shell no-requeue requeue help"),
 )
-_OTHERS = options(
+_OTHERS = build_option_table(
     ("", 1, "n np a c g r p N d S j L cc nrs rs_per_host tasks_per_rs cpu_per_rs gpu_per_rs b bind"),
     ("", 1, "launch_distribution E env stdio_mode l T nodes ntasks cores gpus-per-task cores-per-task o M"),
     ("", 1, "setopt setattr t time-limit q queue W P J hosts tasks-per-node D e F B machinefile hostfile"),
@@ -62,23 +62,23 @@ _OTHER_TRAINING = (
 )
 
 
-def _foreign(name: str, table: dict[str, Option]) -> LauncherProgram:
+def _build_foreign_launcher(name: str, table: dict[str, LauncherOption]) -> LauncherProgram:
     return LauncherProgram(name, "foreign", "argparse", "", table, joined=frozenset("nNcgpra"))
 
 
-FOREIGN = {
-    **{name: _foreign(name, table) for name, table in _SCHEDULERS.items()},
-    **{name: _foreign(name, _OTHERS) for name in (*_OTHER_MPI, *_OTHER_TRAINING)},
+OTHER_LAUNCHERS = {
+    **{name: _build_foreign_launcher(name, table) for name, table in _SCHEDULERS.items()},
+    **{name: _build_foreign_launcher(name, _OTHERS) for name in (*_OTHER_MPI, *_OTHER_TRAINING)},
 }
 # Launchers whose words name no program that could be started alone: they read a configuration or a platform.
-OPAQUE = frozenset(
+OPAQUE_LAUNCHERS = frozenset(
     {"ray", "torchx", "axolotl", "fabric", "lightning", "modal", "sky", "prte", "tune", "trl", "oumi"}
 ) | {"llamafactory-cli"}
 # Launchers that start torch's ranks, with torchrun or by themselves.
-OF_TORCH = frozenset({"fabric", "lightning", "tune", "trl", "llamafactory-cli", "oumi", "axolotl"})
+TORCH_STARTERS = frozenset({"fabric", "lightning", "tune", "trl", "llamafactory-cli", "oumi", "axolotl"})
 # Subcommands of these programs (`flux run`, `ray job submit`). Only these launch anything; `ray status` or
 # `composer --version` do not train, but do not start ranks either.
-SUBCOMMANDS = {
+LAUNCHER_SUBCOMMANDS = {
     "flux": ("run", "submit", "alloc", "batch", "mini"),
     "colossalai": ("run",),
     "torchx": ("run",),

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.plan.launchers.prefixes import BECOMES, CONTAINERS, ELSEWHERE
-from gangplan.plan.launchers.programs import Mpi, Start, base, is_python, start_at
-from gangplan.plan.launchers.reading import read
-from gangplan.plan.launchers.table import Role
+from gangplan.plan.launchers.prefixes import CONTAINER_PROGRAMS, REMOTE_SHELLS, USER_CHANGING_PROGRAMS
+from gangplan.plan.launchers.programs import (
+    LauncherStart,
+    MpiGeneration,
+    find_launcher_at,
+    is_python,
+    program_name_of,
+)
+from gangplan.plan.launchers.reading import read_launcher_words
+from gangplan.plan.launchers.table import OptionRole
 
 # Programs that read, print or compare their words and start none of them.
 _TALKERS = frozenset(
@@ -78,44 +84,44 @@ _TALKERS = frozenset(
 _INTERPRETERS = frozenset(["perl", "ruby", "Rscript", "julia", "java", "node", "octave", "matlab", "lua"])
 # Parts of an option's name that make a launcher its value: --launcher mpirun, --mpiexec /usr/bin/mpiexec.
 _NAMING = ("mpi", "launch", "run", "exec", "cmd", "command", "backend", "prog", "pattern", "name")
-_TELLING: tuple[Role, ...] = ("count", "hosts", "hostfile", "per-host", "workers")
+_TELLING: tuple[OptionRole, ...] = ("count", "hosts", "hostfile", "per-host", "workers")
 
 
-def later(words: Sequence[str], at: int, family: Mpi | None) -> Start | None:
+def find_nested_launcher(words: Sequence[str], at: int, family: MpiGeneration | None) -> LauncherStart | None:
     """Return the launcher that the program at index `at` would start."""
-    if not may_start(words, at):
+    if not can_start_program(words, at):
         return None
     for index in range(at + 1, len(words)):
-        start = start_at(words, index, family)
-        if start is None and words[index] == "-m" and base(words[at]) in _RUNNERS:
-            start = start_at([*words[: index - 1], "python", *words[index:]], index - 1, family)
+        start = find_launcher_at(words, index, family)
+        if start is None and words[index] == "-m" and program_name_of(words[at]) in _RUNNERS:
+            start = find_launcher_at([*words[: index - 1], "python", *words[index:]], index - 1, family)
         if start is not None and start.launcher.kind != "foreign" and _is_launch(words, at, index, start):
             return start
     return None
 
 
 # Programs that start any program that follows their options.
-_STARTERS = BECOMES | CONTAINERS | ELSEWHERE
+_STARTERS = USER_CHANGING_PROGRAMS | CONTAINER_PROGRAMS | REMOTE_SHELLS
 # Python's own tools that run a module as `python -m` does.
 _RUNNERS = frozenset({"coverage", "memray", "scalene", "mprof", "kernprof", "viztracer", "debugpy"})
 
 
-def may_start(words: Sequence[str], at: int) -> bool:
+def can_start_program(words: Sequence[str], at: int) -> bool:
     """Return whether the program at `at` may start a program named after it."""
     if at >= len(words):
         return False
-    name = base(words[at])
+    name = program_name_of(words[at])
     return not (name in _TALKERS or name in _INTERPRETERS or is_python(name) or name.endswith(".py"))
 
 
-def _is_launch(words: Sequence[str], at: int, index: int, start: Start) -> bool:
+def _is_launch(words: Sequence[str], at: int, index: int, start: LauncherStart) -> bool:
     """Return whether the launcher at `index` looks like a launch, with numbers or hosts and a program."""
     before = words[index - 1]
     is_option = before.startswith("--") and before != "--" and "=" not in before
     if is_option and any(part in before for part in _NAMING):
         return False
-    reading = read(start.launcher, words, start.at)
-    name = base(words[at])
+    reading = read_launcher_words(start.launcher, words, start.at)
+    name = program_name_of(words[at])
     if name in _STARTERS or (index == at + 1 and (name.endswith(".sh") or "entrypoint" in name)):
         return bool(reading.programs or reading.unknown)
     return any(reading.of(*_TELLING)) and bool(reading.programs) and not reading.unknown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.plan.launchers.table import LauncherProgram, Row, options
+from gangplan.plan.launchers.table import LauncherProgram, OptionRow, build_option_table
 
 # `mpirun --help all` of Open MPI 4.1.8 (orte/orted/orted_submit.c). It treats one dash like two, except for
 # names in `short`; no option takes its value after an equals sign.
@@ -11,7 +11,7 @@ OPEN_MPI_4 = LauncherProgram(
     "mpi",
     "openmpi",
     "Open MPI 4.1.8",
-    options(
+    build_option_table(
         ("count", 1, "np n c"),
         ("hosts", 1, "host H"),
         ("hostfile", 1, "hostfile machinefile default-hostfile rankfile rf"),
@@ -54,7 +54,7 @@ OPEN_MPI_5 = LauncherProgram(
     "mpi",
     "prrte",
     "Open MPI 5.0.11 (PRRTE 3.0)",
-    options(
+    build_option_table(
         ("count", 1, "np n c"),
         ("hosts", 1, "host H"),
         ("hostfile", 1, "hostfile machinefile default-hostfile rankfile"),
@@ -110,7 +110,7 @@ OPEN_MPI_5 = LauncherProgram(
     ),
 )
 
-_HYDRA: tuple[Row, ...] = (
+_HYDRA: tuple[OptionRow, ...] = (
     ("count", 1, "np n"),
     ("hosts", 1, "host hosts hostlist machines machinelist"),
     ("hostfile", 1, "f hostfile machinefile"),
@@ -147,7 +147,7 @@ MPICH = LauncherProgram(
     "mpi",
     "hydra",
     "MPICH 5.0.2 (Hydra)",
-    options(
+    build_option_table(
         *_HYDRA,
         ("hosts", 1, "machine"),
         ("map", 1, "map-by rankmap"),
@@ -168,12 +168,12 @@ MPICH = LauncherProgram(
 )
 
 # `mpiexec.hydra -help` of Intel MPI 2021.18.1, and names that it accepts without listing them.
-INTEL = LauncherProgram(
+INTEL_MPI = LauncherProgram(
     "mpiexec.hydra",
     "mpi",
     "hydra",
     "Intel MPI 2021.18.1 (Hydra)",
-    options(
+    build_option_table(
         *_HYDRA,
         ("per-host", 1, "perhost"),
         ("per-host", 0, "rr"),

@@ -6,19 +6,19 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from gangplan.plan.launchers.foreign import FOREIGN, SUBCOMMANDS
-from gangplan.plan.launchers.mpi import INTEL, MPICH, OPEN_MPI_4, OPEN_MPI_5
+from gangplan.plan.launchers.foreign import LAUNCHER_SUBCOMMANDS, OTHER_LAUNCHERS
+from gangplan.plan.launchers.mpi import INTEL_MPI, MPICH, OPEN_MPI_4, OPEN_MPI_5
 from gangplan.plan.launchers.table import LauncherProgram
 from gangplan.plan.launchers.training import ACCELERATE, DEEPSPEED, HOROVODRUN, TORCH_LAUNCH, TORCHRUN
 from gangplan.records import dataclass
 
-Mpi = Literal["OpenMPI4", "OpenMPI5", "MPICH", "IntelMPI"]
+MpiGeneration = Literal["OpenMPI4", "OpenMPI5", "MPICH", "IntelMPI"]
 
-FAMILIES: dict[Mpi, LauncherProgram] = {
+MPI_LAUNCHERS: dict[MpiGeneration, LauncherProgram] = {
     "OpenMPI4": OPEN_MPI_4,
     "OpenMPI5": OPEN_MPI_5,
     "MPICH": MPICH,
-    "IntelMPI": INTEL,
+    "IntelMPI": INTEL_MPI,
 }
 _OPEN, _HYDRA = frozenset({"OpenMPI4", "OpenMPI5"}), frozenset({"MPICH", "IntelMPI"})
 _ALL = _OPEN | _HYDRA
@@ -55,8 +55,8 @@ _BY_MODULE = {
     "horovod.runner": HOROVODRUN,
     "horovod.runner.launch": HOROVODRUN,
     "horovod.run": HOROVODRUN,
-    "composer.cli.launcher": FOREIGN["composer"],
-    "composer": FOREIGN["composer"],
+    "composer.cli.launcher": OTHER_LAUNCHERS["composer"],
+    "composer": OTHER_LAUNCHERS["composer"],
 }
 _FOREIGN_MODULES = {
     "lightning.fabric.cli": "fabric",
@@ -72,7 +72,7 @@ _PYTHON_WORDS = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class LauncherStart:
     """A launcher in a command: the indexes of its first and of its last own word (`run`, a module's name).
 
     `families` are those whose images contain the program; empty for programs that are not MPI launchers.
@@ -85,67 +85,75 @@ class Start:
     families: frozenset[str] = frozenset()
 
 
-def base(word: str) -> str:
+def program_name_of(word: str) -> str:
     """Return the name of a program without its folder."""
     return word.rpartition("/")[2]
 
 
 def is_python(word: str) -> bool:
     """Return whether the word names a Python interpreter."""
-    return _PYTHON.fullmatch(base(word)) is not None
+    return _PYTHON.fullmatch(program_name_of(word)) is not None
 
 
-def _word(words: Sequence[str], at: int) -> str:
+def _read_command_word(words: Sequence[str], at: int) -> str:
     return words[at] if at < len(words) else ""
 
 
-def start_at(words: Sequence[str], at: int, family: Mpi | None) -> Start | None:
+def find_launcher_at(words: Sequence[str], at: int, family: MpiGeneration | None) -> LauncherStart | None:
     """Return the launcher that begins at index `at`; `family` decides whose options mpirun has."""
     if at >= len(words):
         return None
-    name = base(words[at])
+    name = program_name_of(words[at])
     if name in MPI_PROGRAMS:
         families = MPI_PROGRAMS[name]
-        table = FAMILIES[family] if family else next(FAMILIES[one] for one in FAMILIES if one in families)
-        return Start(table, at, at, name, families)
+        table = (
+            MPI_LAUNCHERS[family]
+            if family
+            else next(MPI_LAUNCHERS[one] for one in MPI_LAUNCHERS if one in families)
+        )
+        return LauncherStart(table, at, at, name, families)
     if name in _BY_NAME:
-        return Start(_BY_NAME[name], at, at, name)
+        return LauncherStart(_BY_NAME[name], at, at, name)
     if name == "accelerate":
-        return Start(ACCELERATE, at, at + 1, name) if _word(words, at + 1) == "launch" else None
-    if name in FOREIGN:
-        return _foreign(words, at, name)
+        return (
+            LauncherStart(ACCELERATE, at, at + 1, name)
+            if _read_command_word(words, at + 1) == "launch"
+            else None
+        )
+    if name in OTHER_LAUNCHERS:
+        return _find_foreign_launcher(words, at, name)
     if is_python(name):
-        return _module(words, at)
+        return _find_module_launcher(words, at)
     return None
 
 
-def _foreign(words: Sequence[str], at: int, name: str) -> Start | None:
-    if name in SUBCOMMANDS:
-        if _word(words, at + 1) not in SUBCOMMANDS[name]:
+def _find_foreign_launcher(words: Sequence[str], at: int, name: str) -> LauncherStart | None:
+    if name in LAUNCHER_SUBCOMMANDS:
+        if _read_command_word(words, at + 1) not in LAUNCHER_SUBCOMMANDS[name]:
             return None
-        if name == "tune" and not _word(words, at + 2).startswith("-"):
+        if name == "tune" and not _read_command_word(words, at + 2).startswith("-"):
             return None  # without torchrun options, it trains in its own process
-        return Start(FOREIGN[name], at, at + 1, name)
-    return Start(FOREIGN[name], at, at, name)
+        return LauncherStart(OTHER_LAUNCHERS[name], at, at + 1, name)
+    return LauncherStart(OTHER_LAUNCHERS[name], at, at, name)
 
 
-def _module(words: Sequence[str], at: int) -> Start | None:
+def _find_module_launcher(words: Sequence[str], at: int) -> LauncherStart | None:
     """Return a launcher started as `python -m MODULE`."""
     index = at + 1
     while index < len(words) and words[index].startswith("-") and words[index] not in ("-m", "-c", "-"):
         index += 2 if words[index] in _PYTHON_WORDS else 1
-    if _word(words, index) != "-m":
+    if _read_command_word(words, index) != "-m":
         return None
-    module = _word(words, index + 1)
+    module = _read_command_word(words, index + 1)
     if module == "accelerate.commands.accelerate_cli":
-        following = _word(words, index + 2)
-        return Start(ACCELERATE, at, index + 2, "accelerate") if following == "launch" else None
+        following = _read_command_word(words, index + 2)
+        return LauncherStart(ACCELERATE, at, index + 2, "accelerate") if following == "launch" else None
     if module in _FOREIGN_MODULES:
         name = _FOREIGN_MODULES[module]
         return (
-            Start(FOREIGN[name], at, index + 2, name)
-            if _word(words, index + 2) in SUBCOMMANDS[name]
+            LauncherStart(OTHER_LAUNCHERS[name], at, index + 2, name)
+            if _read_command_word(words, index + 2) in LAUNCHER_SUBCOMMANDS[name]
             else None
         )
     launcher = _BY_MODULE.get(module)
-    return Start(launcher, at, index + 1, module) if launcher else None
+    return LauncherStart(launcher, at, index + 1, module) if launcher else None

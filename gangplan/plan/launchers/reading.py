@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gangplan.plan.launchers.table import LauncherProgram, Option, Role
+from gangplan.plan.launchers.table import LauncherOption, LauncherProgram, OptionRole
 from gangplan.records import dataclass
 
 # An option that the launcher's table does not contain.
-_UNKNOWN = Option("", 0)
+_UNKNOWN = LauncherOption("", 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ParsedOption:
     """An option as written in the command.
 
     `at` is the index of its word, `spelled` the word without a value, `values` its values and `value_at` the
@@ -20,7 +20,7 @@ class Use:
     from 0. An unknown option has no name; `is_short` marks one that lacks words.
     """
 
-    option: Option
+    option: LauncherOption
     at: int
     spelled: str
     values: tuple[str, ...] = ()
@@ -50,16 +50,16 @@ class LauncherReading:
     launcher: LauncherProgram
     words: tuple[str, ...]
     at: int
-    uses: tuple[Use, ...]
+    uses: tuple[ParsedOption, ...]
     programs: tuple[tuple[int, int], ...]
     parts: int = 1
 
-    def of(self, *roles: Role) -> Iterator[Use]:
+    def of(self, *roles: OptionRole) -> Iterator[ParsedOption]:
         """Yield the options with one of these roles."""
         return (use for use in self.uses if use.option.role in roles)
 
     @property
-    def unknown(self) -> tuple[Use, ...]:
+    def unknown(self) -> tuple[ParsedOption, ...]:
         """Options that are not in the table."""
         return tuple(use for use in self.uses if not use.option.name)
 
@@ -69,15 +69,15 @@ class LauncherReading:
         return self.words[slice(*self.programs[0])] if self.programs else ()
 
 
-def read(launcher: LauncherProgram, words: Sequence[str], at: int) -> LauncherReading:
+def read_launcher_words(launcher: LauncherProgram, words: Sequence[str], at: int) -> LauncherReading:
     """Read `words` from the launcher at index `at`. Never raises, for any words."""
     has_parts = launcher.kind == "mpi"
-    uses: list[Use] = []
+    uses: list[ParsedOption] = []
     programs: list[tuple[int, int]] = []
     index, part = at + 1, 0
     while True:
-        index = _options(launcher, words, index, part, uses)
-        end = _part_end(words, index) if has_parts else len(words)
+        index = _read_launcher_options(launcher, words, index, part, uses)
+        end = _find_program_end(words, index) if has_parts else len(words)
         if index < end:
             programs.append((index, end))
         if end >= len(words):
@@ -85,12 +85,14 @@ def read(launcher: LauncherProgram, words: Sequence[str], at: int) -> LauncherRe
         index, part = end + 1, part + 1
 
 
-def _part_end(words: Sequence[str], index: int) -> int:
+def _find_program_end(words: Sequence[str], index: int) -> int:
     """Return the index where the current program ends: MPI launchers separate programs with a colon."""
     return next((place for place in range(index, len(words)) if words[place] == ":"), len(words))
 
 
-def _options(launcher: LauncherProgram, words: Sequence[str], index: int, part: int, uses: list[Use]) -> int:
+def _read_launcher_options(
+    launcher: LauncherProgram, words: Sequence[str], index: int, part: int, uses: list[ParsedOption]
+) -> int:
     """Read options from `index` on; return the index of the first word that is not one."""
     while index < len(words):
         word = words[index]
@@ -98,7 +100,7 @@ def _options(launcher: LauncherProgram, words: Sequence[str], index: int, part: 
             return index + 1
         if not word.startswith("-") or word == "-":
             return index
-        use = _use(launcher, words, index, part)
+        use = _parse_launcher_option(launcher, words, index, part)
         uses.append(use)
         if not use.option.name:
             return len(words)  # the number of words it takes is unknown, and so is the program
@@ -106,33 +108,35 @@ def _options(launcher: LauncherProgram, words: Sequence[str], index: int, part: 
     return index
 
 
-def _use(launcher: LauncherProgram, words: Sequence[str], index: int, part: int) -> Use:
+def _parse_launcher_option(
+    launcher: LauncherProgram, words: Sequence[str], index: int, part: int
+) -> ParsedOption:
     word = words[index]
     if launcher.style == "argparse":
-        spelled, value, option = _argparse(launcher, word)
+        spelled, value, option = _parse_argparse_option(launcher, word)
     elif launcher.style == "hydra":
-        spelled, value, option = _hydra(launcher, word)
+        spelled, value, option = _parse_hydra_option(launcher, word)
     else:
         spelled, value, option = _open_mpi(launcher, word)
     if option is None:
-        return Use(_UNKNOWN, index, spelled, part=part)
+        return ParsedOption(_UNKNOWN, index, spelled, part=part)
     if value is not None:
-        return Use(option, index, spelled, (value,), index, part, is_short=option.words != 1)
+        return ParsedOption(option, index, spelled, (value,), index, part, is_short=option.words != 1)
     count = option.words
     if launcher.style == "hydra" and option.role == "env" and "=" in "".join(words[index + 1 : index + 2]):
         count = 1  # NAME=VALUE stands for both (tried: MPICH 5.0.2, Intel MPI 2021.18)
     following = tuple(words[index + 1 : index + 1 + count])
-    return Use(option, index, spelled, following, index + 1, part, is_short=len(following) < count)
+    return ParsedOption(option, index, spelled, following, index + 1, part, is_short=len(following) < count)
 
 
-def _split(word: str) -> tuple[str, str | None]:
+def _split_option_value(word: str) -> tuple[str, str | None]:
     spelled, equals, value = word.partition("=")
     return spelled, value if equals else None
 
 
-def _open_mpi(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Option | None]:
+def _open_mpi(launcher: LauncherProgram, word: str) -> tuple[str, str | None, LauncherOption | None]:
     """Parse an option of Open MPI: 4 has no equals sign, 5 takes one dash or two before long names."""
-    spelled, value = _split(word)
+    spelled, value = _split_option_value(word)
     if launcher.style == "openmpi":
         spelled, value = word, None
     name = spelled.lstrip("-")
@@ -144,17 +148,21 @@ def _open_mpi(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Op
     return spelled, value, launcher.option(name)
 
 
-def _hydra(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Option | None]:
-    spelled, value = _split(word)
+def _parse_hydra_option(
+    launcher: LauncherProgram, word: str
+) -> tuple[str, str | None, LauncherOption | None]:
+    spelled, value = _split_option_value(word)
     return spelled, value, launcher.option(spelled.lstrip("-"))
 
 
-def _argparse(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Option | None]:
+def _parse_argparse_option(
+    launcher: LauncherProgram, word: str
+) -> tuple[str, str | None, LauncherOption | None]:
     """Parse an option: two dashes before a long name, one before a short one.
 
     horovodrun's -np and -hostfile are long names with one dash.
     """
-    spelled, value = _split(word)
+    spelled, value = _split_option_value(word)
     name = spelled.lstrip("-")
     if word.startswith("--") and len(name) > 1:
         return spelled, value, launcher.option(name)

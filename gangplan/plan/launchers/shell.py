@@ -26,7 +26,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ShellWord:
     """A word: its text without quotes, its begin and end in the script, and the variables in it.
 
     `is_open` marks a word whose value is only known when the script runs.
@@ -40,11 +40,11 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SimpleCommand:
     """A simple command: its assignments, its words, and the operator after it (such as `&`)."""
 
-    words: tuple[Word, ...]
-    sets: tuple[Word, ...] = ()
+    words: tuple[ShellWord, ...]
+    sets: tuple[ShellWord, ...] = ()
     after: str = ""
 
     @property
@@ -57,30 +57,30 @@ class Command:
 class _Open:
     """A command that is still being read."""
 
-    words: list[Word] = field(default_factory=list)
-    sets: list[Word] = field(default_factory=list)
+    words: list[ShellWord] = field(default_factory=list)
+    sets: list[ShellWord] = field(default_factory=list)
 
 
 _ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=")
 
 
-def commands(script: str) -> list[Command]:
+def read_shell_commands(script: str) -> list[SimpleCommand]:
     """Return the simple commands in written order, including those of functions and branches.
 
     Raises UnreadableError if a quote, a substitution or a here-document is left open.
     """
-    return list(Reader(script).read())
+    return list(ShellReader(script).read())
 
 
-class Reader:
-    """The reader used by `commands`, also for callers that need more of a script than its simple commands."""
+class ShellReader:
+    """The reader used by `read_shell_commands`, also for callers that need more of a script than its simple commands."""
 
     def __init__(self, script: str) -> None:
         self.text = script
         self.at = 0
         self.documents: list[tuple[str, bool]] = []
 
-    def read(self) -> Iterator[Command]:
+    def read(self) -> Iterator[SimpleCommand]:
         """Yield the commands one by one."""
         now, skips = _Open(), ""
         while self.at < len(self.text):
@@ -93,7 +93,7 @@ class Reader:
                 if operator == "\n":
                     self.skip_documents()
                 if now.words or now.sets:
-                    yield Command(tuple(now.words), tuple(now.sets), operator)
+                    yield SimpleCommand(tuple(now.words), tuple(now.sets), operator)
                 now, skips = _Open(), ""
                 continue
             if self._redirection():
@@ -103,9 +103,9 @@ class Reader:
         if self.documents:
             raise UnreadableError(f"the here-document up to {self.documents[0][0]}")
         if now.words or now.sets:
-            yield Command(tuple(now.words), tuple(now.sets))
+            yield SimpleCommand(tuple(now.words), tuple(now.sets))
 
-    def _take(self, word: Word, now: _Open, skips: str) -> str:
+    def _take(self, word: ShellWord, now: _Open, skips: str) -> str:
         """Add a word to the command; return the keyword of an unfinished header, such as `for x in a b`."""
         is_plain = self.text[word.begin : word.end] == word.text
         if skips:
@@ -162,7 +162,7 @@ class Reader:
                     break
         self.documents.clear()
 
-    def word(self) -> Word:
+    def word(self) -> ShellWord:
         """Read the word at the current position."""
         begin, parts, names, is_open = self.at, [], list[str](), False
         while self.at < len(self.text) and self.text[self.at] not in _BREAKS:
@@ -185,7 +185,7 @@ class Reader:
         if self.at == begin:  # a stray character that begins no word
             parts.append(self.text[self.at])
             self.at += 1
-        return Word("".join(parts), begin, min(self.at, len(self.text)), tuple(names), is_open)
+        return ShellWord("".join(parts), begin, min(self.at, len(self.text)), tuple(names), is_open)
 
     def _until(self, mark: str, begin: int) -> str:
         end = self.text.find(mark, begin)

@@ -13,7 +13,7 @@ from typing import Literal
 from gangplan.records import dataclass
 
 # What an option decides about a run; gangplan ignores options with "".
-Role = Literal[
+OptionRole = Literal[
     "",
     "count",  # ranks in all
     "hosts",  # hosts by name, or parts of them
@@ -47,12 +47,12 @@ Kind = Literal["mpi", "horovod", "deepspeed", "torch", "accelerate", "foreign"]
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class LauncherOption:
     """One option: its name without dashes, the number of words after it, and what it decides."""
 
     name: str
     words: int
-    role: Role = ""
+    role: OptionRole = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class LauncherProgram:
     kind: Kind
     style: Style
     source: str
-    options: Mapping[str, Option] = field(repr=False)
+    options: Mapping[str, LauncherOption] = field(repr=False)
     short: frozenset[str] = frozenset()
     joined: frozenset[str] = frozenset()
     double_only: frozenset[str] = frozenset()
     label: str = ""
     once: tuple[frozenset[str], ...] = ()
 
-    def option(self, name: str) -> Option | None:
+    def option(self, name: str) -> LauncherOption | None:
         """Return the option of this name; argparse also accepts any unambiguous prefix."""
         found = self.options.get(name)
         if found is not None or self.style != "argparse" or len(name) < 2:
@@ -85,9 +85,9 @@ class LauncherProgram:
         return next(iter(near.values())) if len(near) == 1 else None
 
 
-Row = tuple[Role, int, str]
+OptionRow = tuple[OptionRole, int, str]
 
 
-def options(*rows: Row) -> dict[str, Option]:
+def build_option_table(*rows: OptionRow) -> dict[str, LauncherOption]:
     """Build a table from rows of role, number of words, and names separated by spaces."""
-    return {name: Option(name, words, role) for role, words, names in rows for name in names.split()}
+    return {name: LauncherOption(name, words, role) for role, words, names in rows for name in names.split()}

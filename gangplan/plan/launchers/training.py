@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.plan.launchers.table import LauncherProgram, Option, Row, options
+from gangplan.plan.launchers.table import LauncherOption, LauncherProgram, OptionRow, build_option_table
 
 # horovod/runner/launch.py of Horovod 0.28.1.
 HOROVODRUN = LauncherProgram(
@@ -10,7 +10,7 @@ HOROVODRUN = LauncherProgram(
     "horovod",
     "argparse",
     "Horovod 0.28.1",
-    options(
+    build_option_table(
         ("count", 1, "np num-proc"),
         ("hosts", 1, "H hosts host-discovery-script"),
         ("hostfile", 1, "hostfile"),
@@ -43,7 +43,7 @@ DEEPSPEED = LauncherProgram(
     "deepspeed",
     "argparse",
     "DeepSpeed 0.19.8",
-    options(
+    build_option_table(
         ("workers", 1, "num_nodes"),
         ("per-host", 1, "num_gpus num_accelerators"),
         ("hosts", 1, "i include e exclude"),
@@ -64,12 +64,12 @@ DEEPSPEED = LauncherProgram(
 )
 
 
-def _both(table: dict[str, Option]) -> dict[str, Option]:
+def _add_underscored_options(table: dict[str, LauncherOption]) -> dict[str, LauncherOption]:
     """Add the names with underscores instead of dashes, which these parsers accept too."""
     return {**table, **{name.replace("-", "_"): option for name, option in table.items()}}
 
 
-_TORCH: tuple[Row, ...] = (
+_TORCH: tuple[OptionRow, ...] = (
     ("workers", 1, "nnodes"),
     ("per-host", 1, "nproc-per-node"),
     ("rendezvous", 1, "rdzv-endpoint rdzv-backend node-rank master-addr local-addr"),
@@ -91,7 +91,7 @@ TORCHRUN = LauncherProgram(
     "torch",
     "argparse",
     "PyTorch 2.9",
-    _both(options(*_TORCH)),
+    _add_underscored_options(build_option_table(*_TORCH)),
     joined=frozenset("rt"),
     label="torchrun",
 )
@@ -100,7 +100,7 @@ TORCH_LAUNCH = LauncherProgram(
     "torch",
     "argparse",
     "PyTorch 2.9",
-    _both(options(*_TORCH, ("", 0, "use-env"), ("", 1, "logdir"))),
+    _add_underscored_options(build_option_table(*_TORCH, ("", 0, "use-env"), ("", 1, "logdir"))),
     joined=frozenset("rt"),
     label="torch.distributed.launch",
 )
@@ -111,8 +111,8 @@ ACCELERATE = LauncherProgram(
     "accelerate",
     "argparse",
     "Accelerate 1.15.0",
-    _both(
-        options(
+    _add_underscored_options(
+        build_option_table(
             ("count", 1, "num-processes"),
             ("workers", 1, "num-machines"),
             ("rendezvous", 1, "machine-rank main-process-ip rdzv-backend"),

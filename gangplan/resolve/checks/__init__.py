@@ -18,7 +18,7 @@ from gangplan.resolve.checks import (
     teams,
     workers,
 )
-from gangplan.resolve.checks.notes import Notes
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICIES_NONE
 from gangplan.workspace import ClusterFile, Workspace
@@ -26,52 +26,52 @@ from gangplan.workspace import ClusterFile, Workspace
 
 def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     """Check a cluster file; return its findings in the order of the checks."""
-    notes = Notes(cluster)
-    pools.check(notes)
-    rails.check(notes)
+    notes = ClusterCheck(cluster)
+    pools.check_pools(notes)
+    rails.check_pool_rdma(notes)
     if cluster.spec.fabrics or any(pool.fabric for pool in cluster.spec.node_pools.values()):
         from gangplan.resolve.checks import fabrics  # few clusters have one
 
-        fabrics.check(notes)
+        fabrics.check_fabrics(notes)
     if cluster.spec.volumes:
         from gangplan.resolve.checks import volumes  # few clusters have one
 
-        volumes.check(notes)
+        volumes.check_pod_volumes(notes)
     if any(pool.gpu and pool.gpu.device_class for pool in cluster.spec.node_pools.values()):
         from gangplan.resolve.checks import dra  # few clusters have one
 
-        dra.check(notes)
+        dra.check_device_classes(notes)
     if any(one.persistent_volumes for one in cluster.spec.teams.values()):
         from gangplan.resolve.checks import persistent  # few clusters have one
 
-        persistent.check(notes, workspace)
+        persistent.check_persistent_volumes(notes, workspace)
     if cluster.spec.schedules is not None:
         from gangplan.resolve.checks import schedules
 
-        schedules.check(notes, workspace)
+        schedules.check_schedules(notes, workspace)
     if any(one.monthly_budget for one in cluster.spec.teams.values()):
         from gangplan.resolve.checks import budgets  # few clusters have one
 
-        budgets.check(notes, workspace)
-    devices.check(notes)
+        budgets.check_budgets(notes, workspace)
+    devices.check_pool_devices(notes)
     _check_policies(notes, workspace)
-    teams.check(notes)
-    outside.check(notes)
-    quotas.check(notes)
+    teams.check_teams(notes)
+    outside.check_dns_and_proxy(notes)
+    quotas.check_quotas(notes)
     if cluster.spec.gang == "kueue":
-        cohorts.check(notes)
-        queues.check(notes)
-        workers.check(notes, workspace)
+        cohorts.check_cohorts(notes)
+        queues.check_queue_settings(notes)
+        workers.check_worker_clusters(notes, workspace)
     else:
-        quotas.check_unused(notes)
-        queues.check_unused(notes)
+        quotas.check_unused_quota_fields(notes)
+        queues.check_unused_queue_fields(notes)
     # Amounts are meaningful only if all names are known.
     if not any(finding.severity is Severity.ERROR for finding in notes.findings):
-        sums.check(notes, workspace)
+        sums.check_sums(notes, workspace)
     return notes.findings
 
 
-def _check_policies(notes: Notes, workspace: Workspace) -> None:
+def _check_policies(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that a cluster declared as production has policies; an undeclared one may be a trial."""
     is_stated = "environment" in notes.spec.model_fields_set and notes.spec.environment == "prod"
     if is_stated and not notes.spec.policies.packs and not workspace.policies.sources:

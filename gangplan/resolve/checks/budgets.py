@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.budgets import BUDGET_CLUSTER, BUDGET_CURRENCY, BUDGET_UNPRICED
 from gangplan.spec.prices import Budget
 from gangplan.workspace import Workspace
 
 
-def check(notes: Notes, workspace: Workspace) -> None:
+def check_budgets(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that budgets use the currency of prices and clusters of the team, and that pools have prices."""
     spec = notes.spec
     first = ""
@@ -33,7 +33,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
         notes.report(BUDGET_UNPRICED, ("teams", first, "monthlyBudget"), message, help)
 
 
-def _check_clusters(notes: Notes, workspace: Workspace, team: str, budget: Budget) -> None:
+def _check_clusters(notes: ClusterCheck, workspace: Workspace, team: str, budget: Budget) -> None:
     """Check that a team is on each cluster that its budget covers, and that their currency is the same."""
     for index, name in enumerate(budget.clusters):
         other = workspace.clusters.get(name)

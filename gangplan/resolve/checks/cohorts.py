@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gangplan.kueue.hierarchy import cycle
-from gangplan.resolve.checks.notes import Notes
+from gangplan.kueue.hierarchy import find_cohort_cycle
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.quota import cohort_of
 from gangplan.rules.quotas import (
     COHORT_CYCLE,
@@ -14,7 +14,7 @@ from gangplan.rules.quotas import (
 )
 
 
-def check(notes: Notes) -> None:
+def check_cohorts(notes: ClusterCheck) -> None:
     """Check cohorts and their members."""
     cohorts = notes.spec.cohorts
     for name, cohort in cohorts.items():
@@ -34,12 +34,12 @@ def check(notes: Notes) -> None:
     _check_members(notes)
 
 
-def _check_circles(notes: Notes) -> None:
+def _check_circles(notes: ClusterCheck) -> None:
     """Report cycles of cohorts: Kueue accepts a cycle and then makes every queue in it inactive."""
     parents = {name: cohort.parent or "" for name, cohort in notes.spec.cohorts.items()}
     told: set[str] = set()
     for start in parents:
-        way = cycle(parents, start)
+        way = find_cohort_cycle(parents, start)
         if not way or told & set(way):
             continue
         told |= set(way)
@@ -51,7 +51,7 @@ def _check_circles(notes: Notes) -> None:
         )
 
 
-def _check_members(notes: Notes) -> None:
+def _check_members(notes: ClusterCheck) -> None:
     cohorts, teams = notes.spec.cohorts, notes.spec.teams
     for name, team in teams.items():
         if team.cohort is None and len(cohorts) > 1:

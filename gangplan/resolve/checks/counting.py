@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes, Path
-from gangplan.resolve.counted import counted_resources
-from gangplan.resolve.shares import covered_resources, measure
+from gangplan.findings import FieldPath
+from gangplan.resolve.checks.notes import ClusterCheck
+from gangplan.resolve.counted import list_counted_resources
+from gangplan.resolve.shares import find_measure, list_covered_resources
 from gangplan.rules.queues import COUNTING_UNUSED, OUTPUT_NOT_ITS_OWN, QUOTA_NOT_COUNTED
 from gangplan.spec.admission import ManagedResources
-from gangplan.spec.manager import settings_of
+from gangplan.spec.manager import manager_settings_of
 
 
-def check(notes: Notes, stated: ManagedResources) -> None:
+def check_counted_resources(notes: ClusterCheck, stated: ManagedResources) -> None:
     """Check kueue.resources."""
-    path: Path = ("kueue", "resources")
-    offered = covered_resources(notes.spec)
-    manager = settings_of(notes.spec)
+    path: FieldPath = ("kueue", "resources")
+    offered = list_covered_resources(notes.spec)
+    manager = manager_settings_of(notes.spec)
     for index, prefix in enumerate(stated.exclude_resource_prefixes):
         if not any(name.startswith(prefix) for name in offered):
             notes.report(
@@ -24,7 +25,7 @@ def check(notes: Notes, stated: ManagedResources) -> None:
                 "Remove it, unless pods outside of runs ask for such resources.",
             )
     for name, rule in stated.transformations.items():
-        at: Path = (*path, "transformations", name)
+        at: FieldPath = (*path, "transformations", name)
         if name not in offered or manager.is_excluded(name):
             why = "is excluded" if name in offered else "is offered by no pool"
             notes.report(COUNTING_UNUSED, at, f"{name} {why}, so this never applies", "Remove it.", key=True)
@@ -38,12 +39,12 @@ def check(notes: Notes, stated: ManagedResources) -> None:
                     key=True,
                 )
     for name, pool in notes.spec.node_pools.items():
-        if not counted_resources((measure(pool),), manager):
+        if not list_counted_resources((find_measure(pool),), manager):
             notes.report(
                 QUOTA_NOT_COUNTED,
                 path,
-                f"quotas of pool '{name}' are shares of its {measure(pool)}, which Kueue does not count: runs"
+                f"quotas of pool '{name}' are shares of its {find_measure(pool)}, which Kueue does not count: runs"
                 " would be admitted without end and wait for nodes",
-                f"Count {measure(pool)}, or something for it.",
+                f"Count {find_measure(pool)}, or something for it.",
                 key=True,
             )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from gangplan.model.quantity import parse
-from gangplan.resolve.checks.notes import Notes
+from gangplan.model.quantity import parse_quantity
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.devices import HUGE_PAGES_UNEVEN, POOL_DEVICE_TWICE
 from gangplan.spec.nodes import NodePool
 
 
-def check(notes: Notes) -> None:
+def check_pool_devices(notes: ClusterCheck) -> None:
     """Check the devices and huge pages of every pool."""
     for name, pool in notes.spec.node_pools.items():
         _check_pool(notes, name, pool)
 
 
-def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
+def _check_pool(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     named = {rail.resource: "its RDMA devices" for rail in pool.rails}
     named |= {pool.gpu.resource: "its GPUs"} if pool.gpu else {}
     for resource in pool.devices:
@@ -27,7 +27,7 @@ def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
                 key=True,
             )
     for size, amount in pool.huge_pages.items():
-        if amount.nano % parse(size).nano:
+        if amount.nano % parse_quantity(size).nano:
             notes.report(
                 HUGE_PAGES_UNEVEN,
                 ("nodePools", name, "hugePages", size),

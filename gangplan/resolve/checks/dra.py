@@ -10,15 +10,16 @@ for the pod and its claim together (Kubernetes v1.36, pkg/quota/v1/evaluator/cor
 
 from __future__ import annotations
 
-from gangplan.model.version import Version, parse_version
-from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.findings import FieldPath
+from gangplan.model.version import ToolVersion, parse_version
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.dra import DEVICE_CLASS_TWICE, DEVICE_CLASS_UNUSABLE, DEVICE_CLASS_VERSION
 
 # The first version with DRAExtendedResource on by default.
-LEAST = Version(1, 36, 0)
+LEAST = ToolVersion(1, 36, 0)
 
 
-def check(notes: Notes) -> None:
+def check_device_classes(notes: ClusterCheck) -> None:
     """Check every pool with a device class."""
     kubernetes = parse_version(notes.spec.versions.kubernetes)
     classes: dict[str, tuple[str, str]] = {}
@@ -26,7 +27,7 @@ def check(notes: Notes) -> None:
         gpu = pool.gpu
         if gpu is None or gpu.device_class is None:
             continue
-        path: Path = ("nodePools", name, "gpu", "deviceClass")
+        path: FieldPath = ("nodePools", name, "gpu", "deviceClass")
         if not kubernetes.at_least(LEAST.major, LEAST.minor):
             state = "switches off" if kubernetes.at_least(1, 34) else "does not have"
             notes.report(
@@ -47,7 +48,7 @@ def check(notes: Notes) -> None:
         _check_placement(notes, name, path)
 
 
-def _check_placement(notes: Notes, name: str, path: Path) -> None:
+def _check_placement(notes: ClusterCheck, name: str, path: FieldPath) -> None:
     """Check that the component that chooses the nodes of pods knows devices of a class."""
     pool, gang = notes.spec.node_pools[name], notes.spec.gang
     if pool.topology:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes, Path
-from gangplan.resolve.fabric_presets import PRESETS, whole
+from gangplan.findings import FieldPath
+from gangplan.resolve.checks.notes import ClusterCheck
+from gangplan.resolve.fabric_presets import FABRIC_PRESETS, complete_fabric
 from gangplan.resolve.secrets import RESERVED_ENV
 from gangplan.rules.fabrics import (
     FABRIC_CONTAINER,
@@ -20,9 +21,9 @@ from gangplan.spec.nodes import NodePool
 PROGRAM = "node"
 
 
-def check(notes: Notes) -> None:
+def check_fabrics(notes: ClusterCheck) -> None:
     """Check fabrics, and the pools that name them."""
-    fabrics = {name: whole(stated) for name, stated in notes.spec.fabrics.items()}
+    fabrics = {name: complete_fabric(stated) for name, stated in notes.spec.fabrics.items()}
     named = {pool.fabric for pool in notes.spec.node_pools.values()}
     for name, fabric in fabrics.items():
         if name not in named:
@@ -52,9 +53,9 @@ def check(notes: Notes) -> None:
             _check_pool(notes, name, pool, pool.fabric, fabrics[pool.fabric])
 
 
-def _check_pool(notes: Notes, name: str, pool: NodePool, fabric: str, stated: Fabric) -> None:
-    path: Path = ("nodePools", name, "fabric")
-    devices = PRESETS[stated.preset].devices if stated.preset else ""
+def _check_pool(notes: ClusterCheck, name: str, pool: NodePool, fabric: str, stated: Fabric) -> None:
+    path: FieldPath = ("nodePools", name, "fabric")
+    devices = FABRIC_PRESETS[stated.preset].devices if stated.preset else ""
     if devices and not pool.rails:
         notes.report(
             FABRIC_MISFIT,
@@ -74,12 +75,12 @@ def _check_pool(notes: Notes, name: str, pool: NodePool, fabric: str, stated: Fa
         )
 
 
-def _check_names(notes: Notes, name: str, fabric: Fabric) -> None:
+def _check_names(notes: ClusterCheck, name: str, fabric: Fabric) -> None:
     """Check for folders with the same name, and for variables that Trainer or the launch owns."""
     for folder in fabric.shared:
         if folder in fabric.host_paths:
             message = f"'{folder}' is a path of the node and a shared folder of fabric '{name}'"
-            path: Path = ("fabrics", name, "shared", folder)
+            path: FieldPath = ("fabrics", name, "shared", folder)
             notes.report(FABRIC_MISFIT, path, message, "Choose another name for one of them.", key=True)
     for variable in fabric.env:
         if variable in RESERVED_ENV:
@@ -87,11 +88,11 @@ def _check_names(notes: Notes, name: str, fabric: Fabric) -> None:
             notes.report(ENV_RESERVED, ("fabrics", name, "env", variable), message, "Remove it.", key=True)
 
 
-def _check_containers(notes: Notes, name: str, fabric: Fabric) -> None:
+def _check_containers(notes: ClusterCheck, name: str, fabric: Fabric) -> None:
     seen = {PROGRAM}
     for kind, containers in (("setup", fabric.setup), ("sidecars", fabric.sidecars)):
         for own, one in containers.items():
-            path: Path = ("fabrics", name, kind, own)
+            path: FieldPath = ("fabrics", name, kind, own)
             if own in seen:
                 taken = "the program's container" if own == PROGRAM else "another container of the fabric"
                 notes.report(FABRIC_CONTAINER, path, f"'{own}' is {taken}", "Choose another name.", key=True)
@@ -99,7 +100,9 @@ def _check_containers(notes: Notes, name: str, fabric: Fabric) -> None:
             _check_container(notes, path, fabric, own, one)
 
 
-def _check_container(notes: Notes, path: Path, fabric: Fabric, own: str, one: FabricContainer) -> None:
+def _check_container(
+    notes: ClusterCheck, path: FieldPath, fabric: Fabric, own: str, one: FabricContainer
+) -> None:
     if one.image is None:
         message = f"container '{own}' has no image: a preset leaves it to the cluster's file"
         help = f"Write {path[-2]}: {{{own}: {{image: ...}}}} with the image that its source names, mirrored."

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.platform import OPENSHIFT_DNS
-from gangplan.resolve.proxy import literal_address, proxy_egress
+from gangplan.resolve.proxy import build_proxy_egress, parse_literal_address
 from gangplan.rules.platform import DNS_OPENSHIFT, PROXY_ADDRESS_UNKNOWN
 
 
-def check(notes: Notes) -> None:
+def check_dns_and_proxy(notes: ClusterCheck) -> None:
     """Check DNS and the proxy."""
     _check_dns(notes)
     _check_proxy(notes)
 
 
-def _check_dns(notes: Notes) -> None:
+def _check_dns(notes: ClusterCheck) -> None:
     """Check that DNS on OpenShift is stated as its operator installs it."""
     stated = notes.spec.dns
     if stated is None or not notes.spec.versions.openshift:
@@ -36,15 +36,15 @@ def _check_dns(notes: Notes) -> None:
             return
 
 
-def _check_proxy(notes: Notes) -> None:
+def _check_proxy(notes: ClusterCheck) -> None:
     """Check that the proxy has a known address: policies open addresses, not names."""
     proxy = notes.spec.proxy
-    if proxy is None or proxy_egress(proxy):
+    if proxy is None or build_proxy_egress(proxy):
         return
     field, url = next(
         (field, url)
         for field, url in (("http", proxy.http), ("https", proxy.https))
-        if not literal_address(url)
+        if not parse_literal_address(url)
     )
     notes.report(
         PROXY_ADDRESS_UNKNOWN,

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.findings import FieldPath
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.cloud import identity_of
 from gangplan.resolve.persistent import is_bucket
-from gangplan.resolve.tenant import claims_held
+from gangplan.resolve.tenant import count_claims
 from gangplan.rules.volumes import PERSISTENT_VOLUME_WRONG
 from gangplan.spec.persistent import PersistentVolume
 from gangplan.spec.team import Claim, Connection
-from gangplan.workspace import TeamFile, Workspace, nearest
+from gangplan.workspace import TeamFile, Workspace, suggest_nearest
 
 CLOUDS = {"s3": "aws", "azure-blob": "azure"}
 Wrong = Iterator[tuple[str, str, str]]
 
 
-def check(notes: Notes, workspace: Workspace) -> None:
+def check_persistent_volumes(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check every volume of every team whose file can be read."""
     taken: dict[tuple[str, str], str] = {}
     for team, queue in notes.spec.teams.items():
@@ -25,31 +26,34 @@ def check(notes: Notes, workspace: Workspace) -> None:
         if file is None or not queue.persistent_volumes:
             continue
         for name, volume in queue.persistent_volumes.items():
-            wrongs = [*_wrongs(notes, file, name, volume), *_handle(volume, f"{team}/{name}", taken)]
+            wrongs = [
+                *_find_volume_mistakes(notes, file, name, volume),
+                *_check_volume_handle(volume, f"{team}/{name}", taken),
+            ]
             for field, message, help in wrongs:
-                path: Path = ("teams", team, "persistentVolumes", name, *([field] if field else []))
+                path: FieldPath = ("teams", team, "persistentVolumes", name, *([field] if field else []))
                 text = f"volume '{name}' of team {team} {message}"
                 notes.report(PERSISTENT_VOLUME_WRONG, path, text, help, key=not field)
-        _count(notes, file)
+        _check_claim_count(notes, file)
 
 
-def _wrongs(notes: Notes, team: TeamFile, name: str, volume: PersistentVolume) -> Wrong:
+def _find_volume_mistakes(notes: ClusterCheck, team: TeamFile, name: str, volume: PersistentVolume) -> Wrong:
     """Yield for each mistake in a volume its field, what is wrong with it, and what to do."""
     connection, claim = team.spec.connections.get(name), team.spec.claims.get(name)
     if connection is not None and is_bucket(connection):
-        yield from _bucket(notes, team, name, volume, connection)
+        yield from _check_bucket_volume(notes, team, name, volume, connection)
         if claim is not None:
             yield "", "has the name of a claim, too", f"Rename one of them in {team.document.file}."
     elif claim is not None:
-        yield from _other(team, name, volume, claim)
+        yield from _check_claim_volume(team, name, volume, claim)
     else:
         known = [*(one for one, of in team.spec.connections.items() if is_bucket(of)), *team.spec.claims]
         message = f"is no claim of {team.document.file}, and no connection that mountpoint-s3 or blob mounts"
-        yield "", message, nearest(name, known)
+        yield "", message, suggest_nearest(name, known)
 
 
-def _bucket(
-    notes: Notes, team: TeamFile, name: str, volume: PersistentVolume, connection: Connection
+def _check_bucket_volume(
+    notes: ClusterCheck, team: TeamFile, name: str, volume: PersistentVolume, connection: Connection
 ) -> Wrong:
     """Check that a bucket agrees with the team's file and that an identity can open it."""
     if volume.nfs is not None:
@@ -77,7 +81,7 @@ def _bucket(
             yield "", message, help
 
 
-def _other(team: TeamFile, name: str, volume: PersistentVolume, claim: Claim) -> Wrong:
+def _check_claim_volume(team: TeamFile, name: str, volume: PersistentVolume, claim: Claim) -> Wrong:
     """Check that a file system has a driver and handle, or a server, and a claim that no class provisions."""
     if claim.size is not None:
         message = (
@@ -103,7 +107,7 @@ def _other(team: TeamFile, name: str, volume: PersistentVolume, claim: Claim) ->
         yield "", "states no size", "Write size: as large as the file system is."
 
 
-def _handle(volume: PersistentVolume, name: str, taken: dict[tuple[str, str], str]) -> Wrong:
+def _check_volume_handle(volume: PersistentVolume, name: str, taken: dict[tuple[str, str], str]) -> Wrong:
     """Check that handles differ.
 
     The kubelet treats volumes of a driver with equal handles as one (CONFIGURATION.md of Mountpoint's
@@ -117,10 +121,10 @@ def _handle(volume: PersistentVolume, name: str, taken: dict[tuple[str, str], st
     taken.setdefault(key, name)
 
 
-def _count(notes: Notes, team: TeamFile) -> None:
+def _check_claim_count(notes: ClusterCheck, team: TeamFile) -> None:
     """Check the limit of claims, which counts claims of volumes and those that storage classes provision."""
     volumes = notes.spec.teams[team.name].persistent_volumes
-    made = claims_held(notes.cluster, team)
+    made = count_claims(notes.cluster, team)
     most = notes.spec.limits.objects.claims
     if volumes and made > most:
         notes.report(

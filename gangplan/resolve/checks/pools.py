@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes
-from gangplan.resolve.shares import covered_resources, free_per_node
+from gangplan.resolve.checks.notes import ClusterCheck
+from gangplan.resolve.shares import compute_free_per_node, list_covered_resources
 from gangplan.rules.clusters import (
     POOL_AUTOSCALE,
     POOL_DAEMONS,
@@ -26,7 +26,7 @@ MOST_PAIRS = 512
 MOST_GROWING_NAME = 63 - len("provision-")
 
 
-def check(notes: Notes) -> None:
+def check_pools(notes: ClusterCheck) -> None:
     """Check pools, topology levels and the number of quotas."""
     for name, pool in notes.spec.node_pools.items():
         _check_size(notes, name, pool)
@@ -34,21 +34,21 @@ def check(notes: Notes) -> None:
         _check_topology(notes, name, pool)
     _check_overlaps(notes)
     _check_levels(notes)
-    pairs = len(notes.spec.node_pools) * len(covered_resources(notes.spec))
+    pairs = len(notes.spec.node_pools) * len(list_covered_resources(notes.spec))
     if notes.spec.gang == "kueue" and pairs > MOST_PAIRS:
         notes.report(
             POOLS_TOO_MANY,
             ("nodePools",),
-            f"{len(notes.spec.node_pools)} pools with {len(covered_resources(notes.spec))} resources are {pairs} quotas per queue; Kueue allows {MOST_PAIRS}",
+            f"{len(notes.spec.node_pools)} pools with {len(list_covered_resources(notes.spec))} resources are {pairs} quotas per queue; Kueue allows {MOST_PAIRS}",
             "Merge pools of one shape.",
             key=True,
         )
 
 
-def _check_size(notes: Notes, name: str, pool: NodePool) -> None:
+def _check_size(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     """Check what a node has left for runs, and how far a pool may grow."""
     path = ("nodePools", name)
-    cpu, memory = free_per_node(pool)
+    cpu, memory = compute_free_per_node(pool)
     if cpu.nano <= 0 or memory.nano <= 0:
         notes.report(
             POOL_DAEMONS,
@@ -74,7 +74,7 @@ def _check_size(notes: Notes, name: str, pool: NodePool) -> None:
         )
 
 
-def _check_taints(notes: Notes, name: str, pool: NodePool) -> None:
+def _check_taints(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(pool.taints):
         if (taint.key, taint.effect) in seen:
@@ -87,7 +87,7 @@ def _check_taints(notes: Notes, name: str, pool: NodePool) -> None:
         seen.add((taint.key, taint.effect))
 
 
-def _check_topology(notes: Notes, name: str, pool: NodePool) -> None:
+def _check_topology(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     path = ("nodePools", name, "topology")
     if pool.topology and not notes.spec.topology:
         notes.report(
@@ -105,14 +105,14 @@ def _check_topology(notes: Notes, name: str, pool: NodePool) -> None:
         )
 
 
-def _check_overlaps(notes: Notes) -> None:
+def _check_overlaps(notes: ClusterCheck) -> None:
     """Check that a pod for one pool cannot land in another: its quota would be spent on the wrong nodes."""
     pools = notes.spec.node_pools
     for name, pool in pools.items():
         if pool.topology and not pool.labels:
             continue  # reported as pool-labels-missing; there are no labels to compare
         for other, there in pools.items():
-            if name == other or not _can_land(pool, there) or not _differ(pool, there):
+            if name == other or not _can_land(pool, there) or not _has_different_nodes(pool, there):
                 continue
             notes.report(
                 POOL_OVERLAP,
@@ -138,7 +138,7 @@ def _can_land(pool: NodePool, there: NodePool) -> bool:
     )
 
 
-def _differ(pool: NodePool, there: NodePool) -> bool:
+def _has_different_nodes(pool: NodePool, there: NodePool) -> bool:
     """Return whether landing in the other pool matters: its devices are the same, but its nodes differ."""
     if pool.gpu and there.gpu:
         same = (pool.gpu.resource == there.gpu.resource, pool.gpu.model == there.gpu.model)
@@ -146,7 +146,7 @@ def _differ(pool: NodePool, there: NodePool) -> bool:
     return pool.gpu is None and there.gpu is None and pool.capacity != there.capacity
 
 
-def _check_levels(notes: Notes) -> None:
+def _check_levels(notes: ClusterCheck) -> None:
     names: set[str] = set()
     labels: set[str] = set()
     levels = notes.spec.topology

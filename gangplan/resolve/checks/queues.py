@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.model.support import kueue_line
+from gangplan.findings import FieldPath
+from gangplan.model.support import look_up_kueue_line
 from gangplan.model.version import parse_version
-from gangplan.resolve.checks.notes import Notes, Path
-from gangplan.resolve.quota import team_pools
+from gangplan.resolve.checks.notes import ClusterCheck
+from gangplan.resolve.quota import list_team_pools
 from gangplan.rules.clusters import KUEUE_FIELD_UNUSED
 from gangplan.rules.queues import (
     ADMISSION_CHECK_NOBODY,
@@ -36,7 +37,7 @@ _OWN_CONTROLLERS = {
 _MOST_POOLS = 16
 
 
-def check(notes: Notes) -> None:
+def check_queue_settings(notes: ClusterCheck) -> None:
     """Check the queues of teams on a cluster where Kueue starts the runs."""
     for name, team in notes.spec.teams.items():
         _check_usage(notes, ("teams", name), team)
@@ -45,12 +46,12 @@ def check(notes: Notes) -> None:
     if notes.spec.kueue.resources is not None:
         from gangplan.resolve.checks import counting  # few clusters configure this
 
-        counting.check(notes, notes.spec.kueue.resources)
+        counting.check_counted_resources(notes, notes.spec.kueue.resources)
     for name, check in notes.spec.admission_checks.items():
         _check_admission(notes, name, check)
 
 
-def _check_usage(notes: Notes, path: Path, team: TeamQueue) -> None:
+def _check_usage(notes: ClusterCheck, path: FieldPath, team: TeamQueue) -> None:
     """Check that weights of LocalQueues have an effect.
 
     Kueue reads them in queues that share by usage, and only if its manager does (`ResourceWeights` of
@@ -76,10 +77,10 @@ def _check_usage(notes: Notes, path: Path, team: TeamQueue) -> None:
             )
 
 
-def _check_concurrent(notes: Notes, name: str, team: TeamQueue, stated: ConcurrentAdmission) -> None:
-    path: Path = ("teams", name, "concurrentAdmission")
-    kueue, pools = notes.spec.versions.kueue, team_pools(notes.spec, name)
-    if kueue is not None and not kueue_line(parse_version(kueue).line).has_concurrent_admission:
+def _check_concurrent(notes: ClusterCheck, name: str, team: TeamQueue, stated: ConcurrentAdmission) -> None:
+    path: FieldPath = ("teams", name, "concurrentAdmission")
+    kueue, pools = notes.spec.versions.kueue, list_team_pools(notes.spec, name)
+    if kueue is not None and not look_up_kueue_line(parse_version(kueue).line).has_concurrent_admission:
         notes.report(
             CONCURRENT_ADMISSION_VERSION,
             path,
@@ -106,8 +107,8 @@ def _check_concurrent(notes: Notes, name: str, team: TeamQueue, stated: Concurre
         notes.report(CONCURRENT_ADMISSION_REFUSED, path, said, help, key=True)
 
 
-def _check_admission(notes: Notes, name: str, check: AdmissionCheck) -> None:
-    path: Path = ("admissionChecks", name)
+def _check_admission(notes: ClusterCheck, name: str, check: AdmissionCheck) -> None:
+    path: FieldPath = ("admissionChecks", name)
     spec = notes.spec
     for index, pool in enumerate(check.pools or ()):
         if pool not in spec.node_pools:
@@ -129,7 +130,7 @@ def _check_admission(notes: Notes, name: str, check: AdmissionCheck) -> None:
     notes.report(ADMISSION_CHECK_OWNER, path, f"admission check '{name}' {said}", help, key=True)
 
 
-def check_unused(notes: Notes) -> None:
+def check_unused_queue_fields(notes: ClusterCheck) -> None:
     """Report fields that only Kueue reads, on a cluster where Kueue does not start the runs."""
     said = f"gang is {notes.spec.gang}, so nothing reads this"
     help = "Remove it, or set gang: kueue."

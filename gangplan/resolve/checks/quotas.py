@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from gangplan.model.amounts import bare, say, written
+from gangplan.findings import FieldPath
+from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit
 from gangplan.model.quantity import Quantity
-from gangplan.resolve.checks.notes import Notes, Path
-from gangplan.resolve.quota import ONE, cohort_of, rest_of, weight_of
-from gangplan.resolve.shares import DISK, amounts_of, capacity, measure
+from gangplan.resolve.checks.notes import ClusterCheck
+from gangplan.resolve.quota import DEFAULT_WEIGHT, cohort_of, compute_unassigned, weight_of
+from gangplan.resolve.shares import DISK_RESOURCE, amounts_of, compute_pool_capacity, find_measure
 from gangplan.rules.clusters import KUEUE_FIELD_UNUSED
 from gangplan.rules.platform import WEIGHT_OMITTED
 from gangplan.rules.quotas import (
@@ -26,7 +27,7 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.queues import Preemption, Share, Shares, TeamQueue
 
 
-def check(notes: Notes) -> None:
+def check_quotas(notes: ClusterCheck) -> None:
     """Check stated quotas, limits, weights and preemption."""
     for name, cohort in notes.spec.cohorts.items():
         for field in ("quota", "borrow", "lend"):
@@ -56,12 +57,12 @@ def check(notes: Notes) -> None:
     _check_queue_names(notes)
 
 
-def _check_weights(notes: Notes) -> None:
+def _check_weights(notes: ClusterCheck) -> None:
     """Check that not all teams that share the unquoted rest of pools weigh 0, or no team would get it."""
     sharing = [name for name, team in notes.spec.teams.items() if team.quota is None]
     if not sharing or any(weight_of(notes.spec.teams[name]) for name in sharing):
         return
-    left = [name for name in notes.spec.node_pools if any(rest_of(notes.spec, name).values())]
+    left = [name for name in notes.spec.node_pools if any(compute_unassigned(notes.spec, name).values())]
     if left:
         notes.report(
             WEIGHT_NOBODY,
@@ -71,7 +72,7 @@ def _check_weights(notes: Notes) -> None:
         )
 
 
-def _check_scale(notes: Notes) -> None:
+def _check_scale(notes: ClusterCheck) -> None:
     """Report an omitted weight (1) that is tiny because the other teams count in another unit.
 
     Reported if a team gets less than half of what the smallest stated weight gets: a single `weight: 2` is
@@ -82,7 +83,7 @@ def _check_scale(notes: Notes) -> None:
         if team.weight is not None:
             continue
         stated = beside.range_for(team)
-        if stated and stated[0] > ONE + ONE:
+        if stated and stated[0] > DEFAULT_WEIGHT + DEFAULT_WEIGHT:
             shown = " and ".join(weight.canonical() for weight in dict.fromkeys(stated))
             notes.report(
                 WEIGHT_OMITTED,
@@ -107,25 +108,25 @@ class _Stated:
         self._of_rest: list[Quantity] = []
         for team in cluster.teams.values():
             if team.weight:
-                _widen(self._of_cohorts.setdefault(cohort_of(cluster, team), []), team.weight)
+                _widen_weight_range(self._of_cohorts.setdefault(cohort_of(cluster, team), []), team.weight)
                 if team.quota is None:
-                    _widen(self._of_rest, team.weight)
+                    _widen_weight_range(self._of_rest, team.weight)
 
     def range_for(self, team: TeamQueue) -> list[Quantity]:
         """Return the smallest and largest weights that compete with a team's; empty if there are none."""
         found: list[Quantity] = []
         cohort = self._of_cohorts.get(cohort_of(self._cluster, team), ()) if self._is_fair else ()
         for weight in (*cohort, *(self._of_rest if team.quota is None else ())):
-            _widen(found, weight)
+            _widen_weight_range(found, weight)
         return found
 
 
-def _widen(range_: list[Quantity], weight: Quantity) -> None:
+def _widen_weight_range(range_: list[Quantity], weight: Quantity) -> None:
     """Widen a range in place to include a weight."""
     range_[:] = [min(range_[0], weight), max(weight, range_[1])] if range_ else [weight, weight]
 
 
-def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:
+def _check_shares(notes: ClusterCheck, path: FieldPath, shares: Shares) -> None:
     pools = notes.spec.node_pools
     for name, share in shares.items():
         here = (*path, name)
@@ -160,48 +161,48 @@ def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:
         _check_size(notes, here, name, share)
 
 
-def _check_others(notes: Notes, path: Path, name: str, share: Share) -> None:
+def _check_others(notes: ClusterCheck, path: FieldPath, name: str, share: Share) -> None:
     """Check that the pool has the devices and the disk that a share states."""
     offered = notes.spec.node_pools[name].offered
-    stated: list[tuple[Path, str]] = [((*path, "devices", device), device) for device in share.devices]
+    stated: list[tuple[FieldPath, str]] = [((*path, "devices", device), device) for device in share.devices]
     if share.disk is not None:
-        stated.append(((*path, "disk"), DISK))
+        stated.append(((*path, "disk"), DISK_RESOURCE))
     for at, resource in stated:
         if resource not in offered:
-            what = "disk" if resource == DISK else resource
+            what = "disk" if resource == DISK_RESOURCE else resource
             help = f"State what a node of the pool has in nodePools.{name}, or remove it."
             notes.report(QUOTA_MEASURE, at, f"pool '{name}' states no {what}", help, key=True)
 
 
-def _check_size(notes: Notes, path: Path, name: str, share: Share) -> None:
+def _check_size(notes: ClusterCheck, path: FieldPath, name: str, share: Share) -> None:
     """Check that a single share is not more than the pool."""
     pool = notes.spec.node_pools[name]
     if notes.spec.overcommit or (pool.gpu is None) != (share.gpus is None):
         return
-    whole, amounts = capacity(pool), amounts_of(share, pool)
-    for resource in sorted(whole, key=lambda resource: resource != measure(pool)):
+    whole, amounts = compute_pool_capacity(pool), amounts_of(share, pool)
+    for resource in sorted(whole, key=lambda resource: resource != find_measure(pool)):
         amount = amounts[resource]
         # A pool that DaemonSets fill has its own finding.
         if amount > whole[resource] and whole[resource]:
-            field = _field_of(resource, share)
+            field = _find_share_field(resource, share)
             notes.report(
                 QUOTA_OVER_POOL,
                 (*path, *field),
-                f"{say(resource, amount)}, but pool '{name}' has {bare(resource, whole[resource])}",
-                f"Write at most {written(resource, whole[resource])}.",
+                f"{format_with_unit(resource, amount)}, but pool '{name}' has {format_amount(resource, whole[resource])}",
+                f"Write at most {format_for_spec(resource, whole[resource])}.",
             )
             return
 
 
-def _field_of(resource: str, share: Share) -> Path:
+def _find_share_field(resource: str, share: Share) -> FieldPath:
     """Return the path, below a share, of the field for a resource; empty if it follows in proportion."""
     if resource in share.devices:
         return ("devices", resource)
-    field = {"cpu": "cpu", "memory": "memory", DISK: "disk"}.get(resource, "gpus")
+    field = {"cpu": "cpu", "memory": "memory", DISK_RESOURCE: "disk"}.get(resource, "gpus")
     return (field,) if getattr(share, field) is not None else ()
 
 
-def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None) -> None:
+def _check_limit(notes: ClusterCheck, path: FieldPath, shares: Shares, quota: Shares | None) -> None:
     """Check that a limit names pools in the quota, and lends no more than the quota."""
     pools = notes.spec.node_pools
     for name, share in shares.items():
@@ -219,26 +220,26 @@ def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None)
             _check_lent(notes, (*path, name), share, quota[name])
 
 
-def _check_lent(notes: Notes, path: Path, share: Share, quota: Share) -> None:
+def _check_lent(notes: ClusterCheck, path: FieldPath, share: Share, quota: Share) -> None:
     """Report the first resource that is lent beyond the quota, also in proportion: Kueue refuses the queue."""
     name = str(path[-1])
     pool = notes.spec.node_pools[name]
     lent, own = amounts_of(share, pool), amounts_of(quota, pool)
-    for resource in sorted(lent, key=lambda resource: resource != measure(pool)):
+    for resource in sorted(lent, key=lambda resource: resource != find_measure(pool)):
         if lent[resource] > own[resource]:
-            field = _field_of(resource, share)
+            field = _find_share_field(resource, share)
             notes.report(
                 LEND_OVER_QUOTA,
                 (*path, *field),
-                f"the team lends {say(resource, lent[resource])} of pool '{name}', and its quota is"
-                f" {bare(resource, own[resource])}",
+                f"the team lends {format_with_unit(resource, lent[resource])} of pool '{name}', and its quota is"
+                f" {format_amount(resource, own[resource])}",
                 "Lower it to the quota, or remove it to lend all.",
                 key=True,
             )
             return
 
 
-def _check_preemption(notes: Notes, path: Path, rule: Preemption) -> None:
+def _check_preemption(notes: ClusterCheck, path: FieldPath, rule: Preemption) -> None:
     if rule.borrow_within_cohort != "Never" and rule.reclaim_within_cohort == "Never":
         notes.report(
             PREEMPTION_CONTRADICTS,
@@ -262,7 +263,7 @@ def _check_preemption(notes: Notes, path: Path, rule: Preemption) -> None:
         )
 
 
-def _check_queue_names(notes: Notes) -> None:
+def _check_queue_names(notes: ClusterCheck) -> None:
     seen: dict[str, str] = {}
     for name, team in notes.spec.teams.items():
         queue = team.cluster_queue or name
@@ -282,7 +283,7 @@ _KUEUE_FIELDS = {"cohorts": "cohorts", "multi_kueue": "multiKueue"}
 _KUEUE_TEAM_FIELDS = {"cohort": "cohort", "borrow": "borrow", "lend": "lend", "weight": "weight"}
 
 
-def check_unused(notes: Notes) -> None:
+def check_unused_quota_fields(notes: ClusterCheck) -> None:
     """Report fields that only Kueue reads, on a cluster where Kueue does not start the runs."""
     said = f"gang is {notes.spec.gang}, so nothing reads this"
     help = "Remove it, or set gang: kueue."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.findings import FieldPath
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.clusters import POOL_RAIL_TWICE, POOL_RDMA_SHARED
 from gangplan.spec.nodes import NodePool
 
@@ -10,14 +11,14 @@ from gangplan.spec.nodes import NodePool
 MOST_PORTS = 64
 
 
-def check(notes: Notes) -> None:
+def check_pool_rdma(notes: ClusterCheck) -> None:
     """Check the RDMA devices of every pool."""
     for name, pool in notes.spec.node_pools.items():
         _check_pool(notes, name, pool)
 
 
-def _check_pool(notes: Notes, name: str, pool: NodePool) -> None:
-    base: Path = ("nodePools", name, "rdma")
+def _check_pool(notes: ClusterCheck, name: str, pool: NodePool) -> None:
+    base: FieldPath = ("nodePools", name, "rdma")
     seen = {pool.gpu.resource: "its GPUs"} if pool.gpu else {}
     for number, rail in enumerate(pool.rails):
         path = (*base, number) if isinstance(pool.rdma, tuple) else base

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes
-from gangplan.resolve.schedule import backend_of
+from gangplan.resolve.checks.notes import ClusterCheck
+from gangplan.resolve.schedule import find_schedule_backend
 from gangplan.rules.schedules import SCHEDULE_CLIENT
-from gangplan.workspace import Workspace, nearest
+from gangplan.workspace import Workspace, suggest_nearest
 
 
-def check(notes: Notes, workspace: Workspace) -> None:
+def check_schedules(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that the client image is in the catalog, and that the cluster offers the endpoints."""
     spec = notes.spec
     offered = spec.schedules
-    if offered is None or backend_of(spec) == "commit":
+    if offered is None or find_schedule_backend(spec) == "commit":
         return
     images = workspace.catalog.images if workspace.catalog else {}
     if offered.client is None:
@@ -21,7 +21,9 @@ def check(notes: Notes, workspace: Workspace) -> None:
         notes.report(SCHEDULE_CLIENT, ("schedules",), message, help)
     elif offered.client not in images and workspace.catalog is not None:
         message = f"image '{offered.client}' is not in images/catalog.yaml"
-        notes.report(SCHEDULE_CLIENT, ("schedules", "client"), message, nearest(offered.client, images))
+        notes.report(
+            SCHEDULE_CLIENT, ("schedules", "client"), message, suggest_nearest(offered.client, images)
+        )
     if not offered.egress:
         message = "no endpoint is named by which pods reach the API server, and namespaces are closed"
         help = "Add its address to egress, and its name here: schedules.egress."
@@ -29,4 +31,6 @@ def check(notes: Notes, workspace: Workspace) -> None:
     for index, name in enumerate(offered.egress):
         if name not in spec.egress:
             message = f"the cluster offers no endpoint '{name}'"
-            notes.report(SCHEDULE_CLIENT, ("schedules", "egress", index), message, nearest(name, spec.egress))
+            notes.report(
+                SCHEDULE_CLIENT, ("schedules", "egress", index), message, suggest_nearest(name, spec.egress)
+            )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from gangplan.model.amounts import bare, say, written
+from gangplan.findings import FieldPath
+from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit
 from gangplan.model.quantity import ZERO
 from gangplan.resolve.backstop import caps_of
-from gangplan.resolve.checks.notes import Notes, Path
-from gangplan.resolve.quota import Amounts, all_shares
-from gangplan.resolve.shares import amounts_of, capacity, fraction, measure
-from gangplan.resolve.site import most_by_team, resolve_site
-from gangplan.resolve.tree import most_by_queue
+from gangplan.resolve.checks.notes import ClusterCheck
+from gangplan.resolve.quota import ResourceQuantities, compute_team_shares
+from gangplan.resolve.shares import amounts_of, compute_fraction, compute_pool_capacity, find_measure
+from gangplan.resolve.site import compute_most_by_team, resolve_site_without_sweeps
+from gangplan.resolve.tree import compute_most_by_queue
 from gangplan.rules.quotas import (
     HARD_QUOTA_BELOW_QUEUE,
     LEND_OVER_QUOTA,
@@ -21,7 +22,7 @@ from gangplan.spec.queues import Shares
 from gangplan.workspace import Workspace
 
 
-def check(notes: Notes, workspace: Workspace) -> None:
+def check_sums(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check amounts. All names in the file are known to exist."""
     for pool in notes.spec.node_pools:
         if not notes.spec.overcommit:
@@ -33,7 +34,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
         _check_team_share(notes, workspace)
 
 
-def _holders(notes: Notes) -> list[tuple[str, str, Shares]]:
+def _list_quota_holders(notes: ClusterCheck) -> list[tuple[str, str, Shares]]:
     """Return what states quotas: a name for messages, the key in the file, the shares; cohorts come first."""
     found: list[tuple[str, str, Shares]] = [
         (f"cohort {name}", "cohorts", cohort.quota) for name, cohort in notes.spec.cohorts.items()
@@ -41,60 +42,60 @@ def _holders(notes: Notes) -> list[tuple[str, str, Shares]]:
     return found + [(name, "teams", team.quota or {}) for name, team in notes.spec.teams.items()]
 
 
-def _check_pool(notes: Notes, pool: str) -> None:
+def _check_pool(notes: ClusterCheck, pool: str) -> None:
     """Check that the quotas of a pool add up to no more than it has; report the first that exceeds it."""
     node_pool = notes.spec.node_pools[pool]
-    whole = capacity(node_pool)
-    for resource in _measured_first(whole, measure(node_pool)):
+    whole = compute_pool_capacity(node_pool)
+    for resource in _sort_measured_resource_first(whole, find_measure(node_pool)):
         total, parts = ZERO, []
-        for name, kind, shares in _holders(notes):
+        for name, kind, shares in _list_quota_holders(notes):
             if pool not in shares:
                 continue
             amount = amounts_of(shares[pool], node_pool)[resource]
             total += amount
-            parts.append(f"{name} {bare(resource, amount)}")
+            parts.append(f"{name} {format_amount(resource, amount)}")
             if total > whole[resource]:
                 notes.report(
                     QUOTA_OVER_CAPACITY,
                     (kind, name.removeprefix("cohort "), "quota", pool),
-                    f"quotas of pool '{pool}' add up to {say(resource, total)}"
-                    f" ({', '.join(parts)}), but it has {bare(resource, whole[resource])}",
+                    f"quotas of pool '{pool}' add up to {format_with_unit(resource, total)}"
+                    f" ({', '.join(parts)}), but it has {format_amount(resource, whole[resource])}",
                     "Lower a quota, add nodes, or set overcommit: true to promise more than there is.",
                     key=True,
                 )
                 return
 
 
-def _measured_first(amounts: Amounts, measured: str) -> list[str]:
+def _sort_measured_resource_first(amounts: ResourceQuantities, measured: str) -> list[str]:
     return [measured, *(resource for resource in amounts if resource != measured)]
 
 
-def _check_unused(notes: Notes, pool: str) -> None:
+def _check_unused(notes: ClusterCheck, pool: str) -> None:
     """Report capacity that no quota covers: Kueue never uses it, because it hands out quotas, not nodes."""
     node_pool = notes.spec.node_pools[pool]
     if any(team.quota is None for team in notes.spec.teams.values()) or not notes.spec.teams:
         return
-    resource = measure(node_pool)
-    left = capacity(node_pool)[resource]
-    for _, _, shares in _holders(notes):
+    resource = find_measure(node_pool)
+    left = compute_pool_capacity(node_pool)[resource]
+    for _, _, shares in _list_quota_holders(notes):
         if pool in shares:
             left -= amounts_of(shares[pool], node_pool)[resource]
     if left > ZERO:
         notes.report(
             QUOTA_UNUSED,
             ("nodePools", pool),
-            f"{say(resource, left)} of pool '{pool}' belong to no team and are never used",
+            f"{format_with_unit(resource, left)} of pool '{pool}' belong to no team and are never used",
             "Raise a quota, or give them to a cohort as a reserve.",
             key=True,
         )
 
 
-def _check_caps(notes: Notes, workspace: Workspace) -> None:
+def _check_caps(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that no namespace's cap is below what its queue admits: runs would get no pods (kueue#1403)."""
     if all(team.hard_quota is None for team in notes.spec.teams.values()):
         return
-    most = most_by_team(workspace, notes.cluster.name)
-    shares = all_shares(notes.spec)
+    most = compute_most_by_team(workspace, notes.cluster.name)
+    shares = compute_team_shares(notes.spec)
     for name, team in notes.spec.teams.items():
         for resource, cap in caps_of(notes.spec, team.hard_quota).items():
             can = most.get(name, {}).get(resource, ZERO)
@@ -104,24 +105,24 @@ def _check_caps(notes: Notes, workspace: Workspace) -> None:
             field = {"cpu": "cpu", "memory": "memory"}.get(resource, "gpus")
             borrowed = can - own
             limit = (
-                f", or limit borrow to {written(resource, cap - own)}"
+                f", or limit borrow to {format_for_spec(resource, cap - own)}"
                 if cap >= own and borrowed > ZERO
                 else ""
             )
             notes.report(
                 HARD_QUOTA_BELOW_QUEUE,
                 ("teams", name, "hardQuota", field),
-                f"the namespace of team '{name}' is capped at {say(resource, cap)}, but its queue may"
-                f" admit {bare(resource, can)} ({bare(resource, own)} of its own and {bare(resource, borrowed)} borrowed):"
+                f"the namespace of team '{name}' is capped at {format_with_unit(resource, cap)}, but its queue may"
+                f" admit {format_amount(resource, can)} ({format_amount(resource, own)} of its own and {format_amount(resource, borrowed)} borrowed):"
                 " an admitted run would wait for pods forever",
-                f"Write {written(resource, can)} or more{',' if limit else ' or'} remove the cap{limit}.",
+                f"Write {format_for_spec(resource, can)} or more{',' if limit else ' or'} remove the cap{limit}.",
             )
 
 
-def _check_team_share(notes: Notes, workspace: Workspace) -> None:
+def _check_team_share(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that no team can hold more of a pool, borrowing included, than the cluster allows one team."""
-    site = resolve_site(workspace, notes.cluster.name)
-    most = most_by_queue(site)
+    site = resolve_site_without_sweeps(workspace, notes.cluster.name)
+    most = compute_most_by_queue(site)
     percent = notes.spec.limits.team_share
     pools = {flavor.name: flavor.pool for flavor in site.flavors}
     for queue in site.queues:
@@ -129,44 +130,44 @@ def _check_team_share(notes: Notes, workspace: Workspace) -> None:
             quota.flavor: amount.nominal
             for quota in queue.quotas
             for amount in quota.amounts
-            if amount.resource == measure(notes.spec.node_pools[pools[quota.flavor]])
+            if amount.resource == find_measure(notes.spec.node_pools[pools[quota.flavor]])
         }
         for flavor, amounts in most[queue.name].items():
             pool = notes.spec.node_pools[pools[flavor]]
-            whole = capacity(pool)[measure(pool)]
-            can = amounts[measure(pool)]
-            allowed = fraction(whole, percent, 100, measure(pool))
+            whole = compute_pool_capacity(pool)[find_measure(pool)]
+            can = amounts[find_measure(pool)]
+            allowed = compute_fraction(whole, percent, 100, find_measure(pool))
             if can > allowed:
                 notes.report(
                     TEAM_SHARE,
-                    _blamed(notes, queue.team, pools[flavor], own[flavor] > allowed),
-                    f"team '{queue.team}' can get {bare(measure(pool), can)} of {say(measure(pool), whole)} of pool"
+                    _find_excessive_quota_field(notes, queue.team, pools[flavor], own[flavor] > allowed),
+                    f"team '{queue.team}' can get {format_amount(find_measure(pool), can)} of {format_with_unit(find_measure(pool), whole)} of pool"
                     f" '{pools[flavor]}', more than the {percent} % that limits.teamShare allows",
-                    f"Lower its quota to {written(measure(pool), allowed)} or less."
+                    f"Lower its quota to {format_for_spec(find_measure(pool), allowed)} or less."
                     if own[flavor] > allowed
-                    else f"Limit borrow of '{pools[flavor]}' to {written(measure(pool), allowed - own[flavor])}.",
+                    else f"Limit borrow of '{pools[flavor]}' to {format_for_spec(find_measure(pool), allowed - own[flavor])}.",
                 )
 
 
-def _blamed(notes: Notes, team: str, pool: str, is_quota: bool) -> Path:
+def _find_excessive_quota_field(notes: ClusterCheck, team: str, pool: str, is_quota: bool) -> FieldPath:
     """Return the path of the field that gives a team too much: its quota, else what it may borrow."""
     field = "quota" if is_quota else "borrow"
     shares = getattr(notes.spec.teams[team], field)
     return ("teams", team, field, pool) if shares and pool in shares else ("teams", team, "queue")
 
 
-def _check_lent_shares(notes: Notes) -> None:
+def _check_lent_shares(notes: ClusterCheck) -> None:
     """Check that a team without a stated quota lends no more than its part of what is left."""
-    shares = all_shares(notes.spec)
+    shares = compute_team_shares(notes.spec)
     for name, team in notes.spec.teams.items():
         for pool, lent in (team.lend or {}).items() if team.quota is None else ():
-            resource = measure(notes.spec.node_pools[pool])
+            resource = find_measure(notes.spec.node_pools[pool])
             most = shares[name][pool][resource]
             if amounts_of(lent, notes.spec.node_pools[pool])[resource] > most:
                 notes.report(
                     LEND_OVER_QUOTA,
                     ("teams", name, "lend", pool),
-                    f"the team lends more of pool '{pool}' than its part of what is left, {say(resource, most)}",
+                    f"the team lends more of pool '{pool}' than its part of what is left, {format_with_unit(resource, most)}",
                     "Lower it to that, or remove it to lend all.",
                     key=True,
                 )

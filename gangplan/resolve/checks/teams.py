@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gangplan.resolve.checks.notes import Notes
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.clusters import LIMITS_CONTRADICT
 from gangplan.rules.specs import PRIORITY_UNKNOWN
-from gangplan.workspace import nearest
+from gangplan.workspace import suggest_nearest
 
 
-def check(notes: Notes) -> None:
+def check_teams(notes: ClusterCheck) -> None:
     """Check that priorities of teams exist, and that a namespace may have the pods of the largest run."""
     limits = notes.spec.limits
     for name, team in notes.spec.teams.items():
@@ -18,7 +18,7 @@ def check(notes: Notes) -> None:
                     PRIORITY_UNKNOWN,
                     ("teams", name, "priorities", index),
                     f"priority '{priority}' does not exist on this cluster",
-                    nearest(priority, limits.priorities),
+                    suggest_nearest(priority, limits.priorities),
                 )
     if limits.workers + 1 > limits.objects.pods:
         notes.report(

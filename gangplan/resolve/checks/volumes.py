@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.findings import FieldPath
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.volumes import CLUSTER_VOLUME_WRONG
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.pods import PodVolume
-from gangplan.workspace import nearest
+from gangplan.workspace import suggest_nearest
 
 # Fields that only drivers take, and fields that only storage classes do, with their unset values.
 OF_DRIVERS: dict[str, Any] = {
@@ -23,15 +24,15 @@ OF_CLASSES: dict[str, Any] = {"access_mode": "ReadWriteOnce", "size": None, "mos
 _ALIASES = {"fs_type": "fsType", "pod_security": "podSecurity", "access_mode": "accessMode"}
 
 
-def check(notes: Notes) -> None:
+def check_pod_volumes(notes: ClusterCheck) -> None:
     """Check every volume."""
     for name, volume in notes.spec.volumes.items():
-        for field, message, help in _wrongs(notes.spec, name, volume):
-            path: Path = ("volumes", name, field) if field else ("volumes", name)
+        for field, message, help in _find_volume_mistakes(notes.spec, name, volume):
+            path: FieldPath = ("volumes", name, field) if field else ("volumes", name)
             notes.report(CLUSTER_VOLUME_WRONG, path, f"volume '{name}' {message}", help, key=not field)
 
 
-def _wrongs(cluster: Cluster, name: str, volume: PodVolume) -> Iterator[tuple[str, str, str]]:
+def _find_volume_mistakes(cluster: Cluster, name: str, volume: PodVolume) -> Iterator[tuple[str, str, str]]:
     """Yield for each mistake in a volume its field, what is wrong with it, and what to do."""
     if (volume.driver is None) == (volume.storage_class is None):
         told = "neither driver nor storageClass" if volume.driver is None else "both driver and storageClass"
@@ -50,17 +51,21 @@ def _wrongs(cluster: Cluster, name: str, volume: PodVolume) -> Iterator[tuple[st
         )
     for team in volume.teams or ():
         if team not in cluster.teams:
-            yield "teams", f"is for team '{team}', which has no queue here", nearest(team, cluster.teams)
+            yield (
+                "teams",
+                f"is for team '{team}', which has no queue here",
+                suggest_nearest(team, cluster.teams),
+            )
     if volume.storage_class is not None:
-        yield from _class(cluster, volume)
+        yield from _check_volume_storage_class(cluster, volume)
 
 
-def _class(cluster: Cluster, volume: PodVolume) -> Iterator[tuple[str, str, str]]:
+def _check_volume_storage_class(cluster: Cluster, volume: PodVolume) -> Iterator[tuple[str, str, str]]:
     """Check that the storage class is declared or one of local disks, and that it offers the access mode."""
     local = {pool.local_disk.storage_class for pool in cluster.node_pools.values() if pool.local_disk}
     known = cluster.storage_classes.get(str(volume.storage_class))
     if known is None and volume.storage_class not in local:
-        help = f"Declare it in storageClasses. {nearest(str(volume.storage_class), [*cluster.storage_classes, *local])}"
+        help = f"Declare it in storageClasses. {suggest_nearest(str(volume.storage_class), [*cluster.storage_classes, *local])}"
         yield (
             "storageClass",
             f"is of storage class '{volume.storage_class}', which is not declared here",

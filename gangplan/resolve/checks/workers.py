@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gangplan.model.fabric import LEVELS
-from gangplan.resolve.checks.notes import Notes, Path
+from gangplan.findings import FieldPath
+from gangplan.model.fabric import SECURITY_LEVELS
+from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.clusters import (
     MULTIKUEUE_AUTOSCALE,
     MULTIKUEUE_LEVEL,
@@ -15,7 +16,7 @@ from gangplan.spec.queues import TeamQueue
 from gangplan.workspace import ClusterFile, Workspace
 
 
-def check(notes: Notes, workspace: Workspace) -> None:
+def check_worker_clusters(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check the worker clusters."""
     spec = notes.spec
     if spec.multi_kueue is None:
@@ -56,7 +57,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
                 _check_local_queues(notes, name, team, queue, there)
 
 
-def _check_local_queues(notes: Notes, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
+def _check_local_queues(notes: ClusterCheck, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
     """Check that the worker cluster has the team's LocalQueues: the copy of a run keeps the run's queue."""
     for queue in here.local_queues:
         if queue not in (there.queue, *there.local_queues):
@@ -69,10 +70,10 @@ def _check_local_queues(notes: Notes, name: str, team: str, here: TeamQueue, the
             )
 
 
-def _check_level(notes: Notes, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
+def _check_level(notes: ClusterCheck, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
     """Check that the worker cluster's Pod Security level admits the pods, which are created there."""
-    levels = [one.pod_security.level if one.pod_security else LEVELS[0] for one in (here, there)]
-    if LEVELS.index(levels[0]) > LEVELS.index(levels[1]):
+    levels = [one.pod_security.level if one.pod_security else SECURITY_LEVELS[0] for one in (here, there)]
+    if SECURITY_LEVELS.index(levels[0]) > SECURITY_LEVELS.index(levels[1]):
         notes.report(
             MULTIKUEUE_LEVEL,
             ("teams", team, "podSecurity", "level"),
@@ -81,7 +82,7 @@ def _check_level(notes: Notes, name: str, team: str, here: TeamQueue, there: Tea
         )
 
 
-def _check_pools(notes: Notes, name: str, worker: ClusterFile, path: Path) -> None:
+def _check_pools(notes: ClusterCheck, name: str, worker: ClusterFile, path: FieldPath) -> None:
     """Check that pools match: a run keeps the node labels, tolerations and topology of this cluster."""
     for pool, here in notes.spec.node_pools.items():
         there = worker.spec.node_pools.get(pool)

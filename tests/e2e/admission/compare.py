@@ -11,12 +11,12 @@ from fractions import Fraction
 from typing import Any
 
 from gangplan.model.support import LATEST_KUEUE, KueueLine
-from gangplan.validate.apiserver.forms import amount
-from gangplan.validate.gate import judge as gate
-from gangplan.validate.kueue import Verdict, judge
-from gangplan.validate.kueue.members import line_of
-from gangplan.validate.problems import dotted
-from gangplan.validate.scheduler.admitted import admitted_fit
+from gangplan.validate.apiserver.forms import parse_accepted_amount
+from gangplan.validate.gate import find_object_problems as gate
+from gangplan.validate.kueue import AdmissionVerdict, judge_admission
+from gangplan.validate.kueue.members import read_kueue_line
+from gangplan.validate.problems import format_path
+from gangplan.validate.scheduler.admitted import fit_admitted_run
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.world import World
 from tests.e2e.admission.recording import Answer, Seen
@@ -38,7 +38,7 @@ class Said:
     fit."""
 
     refusal: str
-    verdict: Verdict
+    verdict: AdmissionVerdict
     fit: Fit | None = None
     kueue: KueueLine = LATEST_KUEUE
 
@@ -83,7 +83,7 @@ def _is_without_overhead(answer: Answer) -> bool:
         {**body, "overhead": None} if body["kind"] == "RuntimeClass" else body
         for body in answer.world.standing
     )
-    bare = judge(replace(answer.world, standing=standing), answer.bodies)
+    bare = judge_admission(replace(answer.world, standing=standing), answer.bodies)
     return plain(bare.message) in {plain(message) for _, message in answer.seen.said}
 
 
@@ -94,7 +94,7 @@ def _is_unordered(answer: Answer) -> bool:
 
 def _asks_for_nothing(answer: Answer) -> bool:
     """Return whether some pods request no resources."""
-    return any(not each for _, each in judge(answer.world, answer.bodies).requests.values())
+    return any(not each for _, each in judge_admission(answer.world, answer.bodies).requests.values())
 
 
 KNOWN: tuple[Known, ...] = (
@@ -208,10 +208,10 @@ def say(world: World, bodies: Sequence[Object]) -> Said:
     refusal = ""
     for body, problems in zip(bodies, gate(bodies, world.versions), strict=True):
         if problems and not refusal:
-            refusal = f"{body['kind']}: {dotted(problems[0].path)}: {problems[0].message}"
-    verdict = judge(world, bodies)
-    fit = admitted_fit(world, bodies) if verdict.outcome == "admit" else None
-    return Said(refusal, verdict, fit, line_of(world) or LATEST_KUEUE)
+            refusal = f"{body['kind']}: {format_path(problems[0].path)}: {problems[0].message}"
+    verdict = judge_admission(world, bodies)
+    fit = fit_admitted_run(world, bodies) if verdict.outcome == "admit" else None
+    return Said(refusal, verdict, fit, read_kueue_line(world) or LATEST_KUEUE)
 
 
 def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
@@ -267,17 +267,23 @@ def _words(said: Said) -> str:
     return f"{said.verdict.outcome} {said.verdict.reason}: {said.verdict.message}"
 
 
-def _assignment(verdict: Verdict, seen: Seen) -> list[tuple[str, str]]:
+def _assignment(verdict: AdmissionVerdict, seen: Seen) -> list[tuple[str, str]]:
     mine = {name: dict(flavors) for name, flavors in verdict.assignment.items()}
     theirs = {name: dict(flavors) for name, flavors in seen.assignment.items()}
     return [] if mine == theirs else [("assignment", f"gangplan {mine}; Kueue {theirs}")]
 
 
-def _requests(verdict: Verdict, seen: Seen) -> list[tuple[str, str]]:
+def _requests(verdict: AdmissionVerdict, seen: Seen) -> list[tuple[str, str]]:
     """Compare the pods, and what Kueue charges for them."""
     mine = {name: (count, _total(count, one)) for name, (count, one) in verdict.requests.items()}
     theirs = {
-        name: (count, {key: Fraction(amount(text).nano, 10**9) for key, text in seen.requests[name].items()})
+        name: (
+            count,
+            {
+                key: Fraction(parse_accepted_amount(text).nano, 10**9)
+                for key, text in seen.requests[name].items()
+            },
+        )
         for name, count in seen.counts.items()
     }
     charged = {

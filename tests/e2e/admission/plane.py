@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gangplan.validate.world import HOSTNAME, NodeGroup
+from gangplan.validate.world import HOSTNAME_LABEL, NodeGroup
 from tests.e2e.admission.question import Question
 from tests.e2e.admission.recording import Seen
 from tests.e2e.admission.scene import Scene
@@ -46,7 +46,7 @@ def node_descriptions(groups: Sequence[NodeGroup]) -> list[Object]:
 def _node(group: NodeGroup, index: int) -> Object:
     labels = dict(group.labels)
     for level, nodes in group.domains:
-        if level != HOSTNAME:
+        if level != HOSTNAME_LABEL:
             labels[level] = f"{group.name}-{level.rpartition('/')[2]}-{index // nodes}"
     allocatable = {
         resource: str(int(amount)) if amount.denominator == 1 else f"{int(amount * 1000)}m"

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.validate.world import NodeGroup
@@ -40,7 +40,9 @@ def rendered(profile: Profile) -> dict[str, list[Object]]:
     }
     with tempfile.TemporaryDirectory(prefix="gangplan-admission-") as folder:
         root = workspaces.stock(Path(folder), "specs/nlp/filings.yaml")
-        result = preview(Request(workspaces.write(root, {**files, "overlays/lab/cluster.yaml": cluster})))
+        result = preview_render(
+            Request(workspaces.write(root, {**files, "overlays/lab/cluster.yaml": cluster}))
+        )
     assert not result.has_errors, result.findings
     return {run.unit.job.name: load_objects(result.texts[run.path]) for run in result.runs}
 

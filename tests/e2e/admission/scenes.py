@@ -6,7 +6,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from gangplan.validate.world import HOSTNAME, NodeGroup, NodeGroupTaint
+from gangplan.validate.world import HOSTNAME_LABEL, NodeGroup, NodeGroupTaint
 from tests.e2e.admission.scene import (
     ACCOUNT,
     BLOCK,
@@ -43,7 +43,9 @@ def draw(name: str, random: Random) -> Scene:
 def _nodes(scene: Scene) -> None:
     random = scene.random
     wanted = random.random() < 0.65
-    scene.levels = random.choice([(BLOCK, RACK, HOSTNAME), (RACK, HOSTNAME), (BLOCK, RACK), (HOSTNAME,)])
+    scene.levels = random.choice(
+        [(BLOCK, RACK, HOSTNAME_LABEL), (RACK, HOSTNAME_LABEL), (BLOCK, RACK), (HOSTNAME_LABEL,)]
+    )
     for index in range(random.randint(1, 4)):
         name = f"{scene.name}-{'abcd'[index]}"
         cores, memory, gpus = random.choice(SHAPES)
@@ -54,7 +56,7 @@ def _nodes(scene: Scene) -> None:
         if random.random() < 0.3:
             labels[ZONE] = random.choice(["east", "west"])
         taints = _taints(random, bool(gpus))
-        sizes = {BLOCK: random.choice([4, 6]), RACK: random.choice([2, 3]), HOSTNAME: 1}
+        sizes = {BLOCK: random.choice([4, 6]), RACK: random.choice([2, 3]), HOSTNAME_LABEL: 1}
         if BLOCK in scene.levels:  # racks fill blocks exactly
             sizes[BLOCK] = sizes[RACK] * 2
         domains = tuple((level, sizes[level]) for level in scene.levels) if wanted else ()

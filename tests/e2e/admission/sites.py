@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from gangplan.validate.world import world_of
@@ -185,7 +185,7 @@ def _rendered(
     with tempfile.TemporaryDirectory(prefix="gangplan-admission-") as folder:
         root = workspaces.write(Path(folder), {**texts, "images/catalog.yaml": workspaces.CATALOG})
         with RENDERING:
-            result = preview(Request(root, engine="serial"))
+            result = preview_render(Request(root, engine="serial"))
         if not result.texts:
             return None
         spec = load_workspace(root).clusters[name].spec

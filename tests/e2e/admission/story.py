@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gangplan.simulate import Simulation, run_of
-from gangplan.validate.kueue.members import setup_of
+from gangplan.simulate import Simulation, read_workload
+from gangplan.validate.kueue.members import read_quota_setup
 from gangplan.validate.world import World
 
 Object = dict[str, Any]
@@ -117,10 +117,10 @@ def simulated(world: World, runs: Mapping[str, Sequence[Object]], steps: Sequenc
     asking = [
         run
         for name, at in comes.items()
-        if (run := run_of(world, runs[name], name, duration=1e9, arrival=at)) is not None
+        if (run := read_workload(world, runs[name], name, duration=1e9, arrival=at)) is not None
     ]
     known, found = {run.name for run in asking}, []
-    engine, done = Simulation(setup_of(world), asking), 0
+    engine, done = Simulation(read_quota_setup(world), asking), 0
     for number, step in enumerate(steps):
         if step.run in known:
             if step.ends:

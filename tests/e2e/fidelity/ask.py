@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.problems import dotted
+from gangplan.validate.problems import format_path
 from tests.e2e.fidelity.edits import Edit
 from tests.e2e.fidelity.known import GANGPLAN, SERVER, Known, known
 from tests.e2e.fidelity.questions import AS_EMITTED, Question, batches, sweep
@@ -54,7 +54,7 @@ class Answered:
     @property
     def places(self) -> list[str]:
         """The places where the object was edited."""
-        return [dotted(edit.at) for edit in self.question.edits] or [""]
+        return [format_path(edit.at) for edit in self.question.edits] or [""]
 
     @property
     def known(self) -> Known | None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from gangplan.plan.names import HASH_LENGTH
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.gate import judge
-from gangplan.validate.problems import dotted
+from gangplan.validate.gate import find_object_problems
+from gangplan.validate.problems import format_path
 from tests import plain
 from tests.e2e.fidelity.jobset import jobs_of, jobset_of, mpi_pods, pod_of
 from tests.lab.client import Answer, ApiError, Client
@@ -57,9 +57,11 @@ def versions_of(profile: Profile) -> SchemaVersions:
 
 def gangplan_says(bodies: Sequence[Object], versions: SchemaVersions) -> Verdict:
     """Return whether `gangplan validate` would pass these objects."""
-    for problems in judge(bodies, versions):
+    for problems in find_object_problems(bodies, versions):
         if problems:
-            said = [f"{dotted(problem.path)}: {problem.message} [{problem.rule}]" for problem in problems]
+            said = [
+                f"{format_path(problem.path)}: {problem.message} [{problem.rule}]" for problem in problems
+            ]
             return Verdict(False, "; ".join(said))
     return Verdict(True)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.source import load_objects
 from tests import plain
@@ -280,7 +280,7 @@ def expand(root: Path, team: Object, specs: Sequence[Object]) -> World:
     for name, spec in by_file.items():
         _write(folder / name, spec)
     world = World()
-    result = preview(Request(root))
+    result = preview_render(Request(root))
     bad = {finding.where.file.rpartition("/")[2]: str(finding.message) for finding in _errors(result)}
     for name, message in bad.items():
         world.refused.append(f"{name}: {message}")
@@ -290,7 +290,7 @@ def expand(root: Path, team: Object, specs: Sequence[Object]) -> World:
     if len(bad) == len(by_file):
         raise AssertionError(f"gangplan takes none of the specs: {world.refused}")
     if bad:
-        result = preview(Request(root))
+        result = preview_render(Request(root))
         assert not result.has_errors, result.findings
     sources = {run.path: run.unit.job.source.rpartition("/")[2] for run in result.runs}
     for path, text in sorted(result.texts.items()):

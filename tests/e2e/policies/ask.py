@@ -12,15 +12,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gangplan.pipeline.render import preview
+from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.policy.export import exported
+from gangplan.policy.export import export_objects
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.resolve.platform import resolve_platform
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator
-from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import read
+from gangplan.validate.apiserver.policy.model import PlacedObject
+from gangplan.validate.apiserver.policy.read import read_policy_objects
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import load_workspace
 from tests.e2e.policies.mutations import mutated
@@ -63,7 +63,7 @@ def workspace(folder: Path, cluster: str) -> Path:
 
 def random_objects(root: Path, cluster: str) -> list[Object]:
     """Return what gangplan renders for a cluster, except for its policies."""
-    texts = preview(Request(root, (cluster,), engine="serial", jobs=1)).texts
+    texts = preview_render(Request(root, (cluster,), engine="serial", jobs=1)).texts
     judged = [text for path, text in sorted(texts.items()) if not path.endswith(POLICY_FILE)]
     return [body for text in judged for body in load_objects(text)]
 
@@ -77,10 +77,10 @@ def ask(
         root = workspace(Path(folder), cluster)
         loaded = load_workspace(root)
         versions = versions_of(resolve_platform(loaded.clusters[cluster]))
-        judges = [softened(body) for body in exported(loaded, cluster)]
+        judges = [softened(body) for body in export_objects(loaded, cluster)]
         objects = random_objects(root, cluster)
     spaces = [_regimes(body, index) for index, body in enumerate(objects) if body["kind"] == "Namespace"]
-    reading = read([Written(body) for body in judges], versions)
+    reading = read_policy_objects([PlacedObject(body) for body in judges], versions)
     assert not [one for one in reading.problems if "inert" not in one.rule], reading.problems
     evaluator = PolicyEvaluator(
         versions, reading.policies, reading.bindings, reading.others, Namespaces(spaces, versions)

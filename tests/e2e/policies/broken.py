@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from gangplan.objects import POLICY, walk
+from gangplan.objects import POLICY_KIND, walk_leaves
 from gangplan.rules.model import Severity
-from gangplan.validate.apiserver.policy.model import Written
-from gangplan.validate.apiserver.policy.read import read
+from gangplan.validate.apiserver.policy.model import PlacedObject
+from gangplan.validate.apiserver.policy.read import read_policy_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.lab.client import ApiError, Client
 
@@ -67,7 +67,7 @@ class Result:
 def broken(body: Object, random: Random) -> tuple[Object, str]:
     """Return a copy with one mistake, and a description of it."""
     result = copy.deepcopy(body)
-    if body["kind"] == POLICY and random.random() < 0.7:
+    if body["kind"] == POLICY_KIND and random.random() < 0.7:
         found = list(_expressions(result))
         random.shuffle(found)
         for node, key in found:
@@ -76,7 +76,7 @@ def broken(body: Object, random: Random) -> tuple[Object, str]:
                 pattern, instead = random.choice(slips)
                 node[key] = re.sub(pattern, instead, node[key], count=1)
                 return result, f"{key}: {pattern} -> {instead}"
-    paths = [path for path, _ in walk(result) if path[0] in ("spec", "metadata")]
+    paths = [path for path, _ in walk_leaves(result) if path[0] in ("spec", "metadata")]
     path = random.choice(paths)
     node: Any = result
     for step in path[:-1]:
@@ -104,7 +104,11 @@ def _expressions(body: Object) -> Iterator[tuple[Object, str]]:
 
 def ours(body: Object, versions: SchemaVersions) -> str:
     """Return why gangplan refuses an object, or ''."""
-    troubles = [one for one in read([Written(body)], versions).problems if one.severity is Severity.ERROR]
+    troubles = [
+        one
+        for one in read_policy_objects([PlacedObject(body)], versions).problems
+        if one.severity is Severity.ERROR
+    ]
     return troubles[0].message if troubles else ""
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gangplan.objects import BINDING, Body
-from gangplan.packs.cases import PolicyCase, cases_in
+from gangplan.objects import BINDING_KIND, Body
+from gangplan.packs.cases import PolicyCase, read_policy_cases
 from gangplan.packs.read import PolicySource
-from gangplan.policy.cases import Suite, evaluator_of, suites
+from gangplan.policy.cases import Suite, build_suites, evaluator_of
 from gangplan.policy.export import applied
-from gangplan.policy.objects import PREFIX
+from gangplan.policy.objects import POLICY_PREFIX
 from gangplan.spec.cluster import Policies
 from gangplan.workspace import load_workspace
 from tests.e2e.policies.server import Server, same, softened
@@ -40,8 +40,8 @@ def every(root: Path, trainer: str) -> Iterator[Sent]:
 
     Each has a binding and parameters of its own, which a label distinguishes.
     """
-    for suite in suites(load_workspace(root)):
-        for case in cases_in(suite.folder, suite.shown)[0]:
+    for suite in build_suites(load_workspace(root)):
+        for case in read_policy_cases(suite.folder, suite.shown)[0]:
             if is_for(case.file.object, trainer):
                 yield _sent(suite, case)
 
@@ -62,14 +62,14 @@ def _sent(suite: Suite, case: PolicyCase) -> Sent:
     for body in (*reading.others, *(one.written.body for one in reading.bindings)):
         mine = softened(applied(PolicySource(body, None, case.where.file), Policies(), {case.policy}))
         mine["metadata"]["name"] = f"{mine['metadata']['name']}-{tag}"[-200:].lstrip("-.")
-        if mine["kind"] == BINDING:
+        if mine["kind"] == BINDING_KIND:
             mine["spec"]["matchResources"]["objectSelector"]["matchLabels"] = {LABEL: tag[-63:].lstrip("-")}
-        if mine["kind"] == BINDING and "paramRef" in mine["spec"]:
+        if mine["kind"] == BINDING_KIND and "paramRef" in mine["spec"]:
             mine["spec"]["paramRef"]["name"] = f"{mine['spec']['paramRef']['name']}-{tag}"[-200:].lstrip("-.")
         judges.append(mine)
-    names = {one.name: f"{PREFIX}{one.name}-{tag}"[-200:].lstrip("-.") for one in reading.bindings}
+    names = {one.name: f"{POLICY_PREFIX}{one.name}-{tag}"[-200:].lstrip("-.") for one in reading.bindings}
     ours = frozenset(
-        (f"{PREFIX}{one.policy.name}", names[one.binding.name], one.message) for one in violations
+        (f"{POLICY_PREFIX}{one.policy.name}", names[one.binding.name], one.message) for one in violations
     )
     namespace = next(iter(evaluator.namespaces.values()))
     return Sent(case, sent, namespace, tuple(judges), ours)
@@ -79,7 +79,7 @@ def policies(root: Path) -> list[Body]:
     """Return every policy of every pack, as it is applied."""
     return [
         applied(one.source, Policies(), ())
-        for suite in suites(load_workspace(root))
+        for suite in build_suites(load_workspace(root))
         for one in suite.policies.values()
     ]
 
@@ -139,7 +139,7 @@ def _group(client: Client, server: Server, group: list[Sent], wrong: list[str], 
             said = f"ours {sorted(one.ours)}, the server's {sorted(theirs)} {answer.refusal}"
             wrong.append(f"{one.case.where.file}: {said}")
     for judge in reversed(judges):
-        if judge["kind"] == BINDING:
+        if judge["kind"] == BINDING_KIND:
             client.delete(f"{judge['apiVersion']}/{judge['kind']}", judge["metadata"]["name"])
     server.settle()
     for judge in judges:

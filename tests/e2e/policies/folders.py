@@ -24,14 +24,14 @@ from random import Random
 from typing import Any
 
 from gangplan.model.crds import CrdFiles
-from gangplan.objects import BINDING, POLICY, walk
+from gangplan.objects import BINDING_KIND, POLICY_KIND, walk_leaves
 from gangplan.rules.model import Severity
-from gangplan.validate.apiserver.crdrules.registry import imported, stored
-from gangplan.validate.apiserver.defaulting.apply import with_defaults
+from gangplan.validate.apiserver.crdrules.registry import read_imported_crds, reduce_crd
+from gangplan.validate.apiserver.defaulting.apply import fill_defaults
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator
-from gangplan.validate.apiserver.policy.kinds import guessed, kinds_of
-from gangplan.validate.apiserver.policy.model import GITOPS_USER, User, Written
-from gangplan.validate.apiserver.policy.read import read
+from gangplan.validate.apiserver.policy.kinds import guess_plural, read_extra_kinds
+from gangplan.validate.apiserver.policy.model import GITOPS_USER, PlacedObject, User
+from gangplan.validate.apiserver.policy.read import read_policy_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests import plain
 from tests.e2e.fidelity.sides import versions_of
@@ -116,8 +116,14 @@ def load(path: Path) -> Folder:
     texts = [file.read_text(encoding="utf-8") for file in sorted(path.rglob("*.yaml"))]
     for body in (body for text in texts for body in plain.load_all(text) if body):
         kind = body.get("kind")
-        into = folder.policies if kind in (POLICY, BINDING) else folder.crds if kind == CRD else folder.others
-        into.append(_on_lines(body) if kind == POLICY else body)
+        into = (
+            folder.policies
+            if kind in (POLICY_KIND, BINDING_KIND)
+            else folder.crds
+            if kind == CRD
+            else folder.others
+        )
+        into.append(_on_lines(body) if kind == POLICY_KIND else body)
     listed = path / "users.txt"
     named = listed.read_text(encoding="utf-8").split() if listed.exists() else []
     found = sorted({name for text in texts for name in ACCOUNT.findall(text)})
@@ -138,9 +144,13 @@ def _on_lines(value: Any) -> Any:
 def ask(client: Client, folder: Folder, versions: SchemaVersions, seed: int, count: int) -> Result:
     """Ask about the policies of a folder, and `count` times about each of its objects."""
     result, random, server = Result(), Random(seed), Server(client)
-    texts = tuple(json.dumps(stored(crd)) for crd in folder.crds)
+    texts = tuple(json.dumps(reduce_crd(crd)) for crd in folder.crds)
     versions = versions.__class__(
-        versions.kubernetes, versions.trainer, versions.kueue, versions.jobset, crds=imported(CrdFiles(texts))
+        versions.kubernetes,
+        versions.trainer,
+        versions.kueue,
+        versions.jobset,
+        crds=read_imported_crds(CrdFiles(texts)),
     )
     sound = list(_accepted(client, folder.policies, versions, result))
     for space in folder.spaces:
@@ -155,7 +165,7 @@ def ask(client: Client, folder: Folder, versions: SchemaVersions, seed: int, cou
         for body in _questions(folder, random, count):
             _one(server, judge, random.choice(folder.users), (body, None), result)
         for old in there:
-            for _ in range(3 * count if guessed(old["kind"]) in named else max(1, count // 2)):
+            for _ in range(3 * count if guess_plural(old["kind"]) in named else max(1, count // 2)):
                 user = random.choice(folder.users)
                 metadata = old["metadata"]
                 # Controllers may have changed it meanwhile.
@@ -207,20 +217,20 @@ def _accepted(
 ) -> Iterator[Object]:
     """Yield the policies that the server accepts by dry run, and compare its answers with gangplan's."""
     for body in bodies:
-        reading = read([Written(body)], versions)
+        reading = read_policy_objects([PlacedObject(body)], versions)
         ours = "; ".join(one.message for one in reading.problems if "inert" not in one.rule)
         theirs = ""
         try:
             client.create(body, dry_run=True)
         except ApiError as error:
             theirs = error.message
-        result.policies += body["kind"] == POLICY
-        result.refused_policies += bool(theirs) and body["kind"] == POLICY
+        result.policies += body["kind"] == POLICY_KIND
+        result.refused_policies += bool(theirs) and body["kind"] == POLICY_KIND
         if bool(ours) != bool(theirs):
             name = body["metadata"]["name"]
             result.wrong.append(f"{name}: taken in? we say {ours or 'yes'!r}, the server {theirs or 'yes'!r}")
         if not theirs:
-            result.names.update({body["metadata"]["name"]} if body["kind"] == POLICY else ())
+            result.names.update({body["metadata"]["name"]} if body["kind"] == POLICY_KIND else ())
             yield body
 
 
@@ -228,8 +238,8 @@ def _evaluators(
     folder: Folder, sound: Sequence[Object], versions: SchemaVersions, params: Sequence[Object]
 ) -> dict[str, Any]:
     """Return the evaluator for each user."""
-    reading = read([Written(softened(body)) for body in (*sound, *params)], versions)
-    held = [with_defaults(body, versions) for body in reading.others]
+    reading = read_policy_objects([PlacedObject(softened(body)) for body in (*sound, *params)], versions)
+    held = [fill_defaults(body, versions) for body in reading.others]
     return {
         user.username: PolicyEvaluator(
             versions,
@@ -237,7 +247,7 @@ def _evaluators(
             reading.bindings,
             held,
             Namespaces(folder.spaces, versions),
-            kinds_of(versions),
+            read_extra_kinds(versions),
             user,
         )
         for user in folder.users
@@ -256,7 +266,7 @@ def _questions(folder: Folder, random: Random, count: int) -> Iterator[Object]:
     named = {name for body in folder.policies for name in _resources(body)}
     number = 0
     for body in (*folder.others, *folder.more, *_builtin()):
-        often = guessed(body["kind"]) in named
+        often = guess_plural(body["kind"]) in named
         for turn in range(count * 5 if often else count):
             number += 1
             fresh = copy.deepcopy(body) if turn == 0 else _nudged(body, random)
@@ -281,7 +291,9 @@ def _nudged(body: Object, random: Random) -> Object:
         result = copy.deepcopy(body)
     if random.random() < 0.3:
         paths = [
-            path for path, _ in walk(result) if path[0] in ("spec", "data", "metadata") and len(path) > 1
+            path
+            for path, _ in walk_leaves(result)
+            if path[0] in ("spec", "data", "metadata") and len(path) > 1
         ]
         path = random.choice(paths) if paths else ()
         node: Any = result

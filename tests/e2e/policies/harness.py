@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from gangplan.policy.export import exported
+from gangplan.policy.export import export_objects
 from gangplan.resolve.platform import resolve_platform
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import load_workspace
@@ -31,7 +31,7 @@ def run(
         root = ask.workspace(Path(folder), cluster)
         loaded = load_workspace(root)
         versions = versions_of(resolve_platform(loaded.clusters[cluster]))
-        judges, bodies = exported(loaded, cluster), ask.random_objects(root, cluster)
+        judges, bodies = export_objects(loaded, cluster), ask.random_objects(root, cluster)
     admission = [body for body in judges if body["apiVersion"].startswith("admissionregistration")]
     mistakes = broken.ask(client, admission, versions, seed, count)
     rules = crd_rules.ask(client, bodies, versions, seed, count)

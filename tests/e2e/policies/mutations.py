@@ -6,7 +6,7 @@ import copy
 from random import Random
 from typing import Any
 
-from gangplan.objects import walk
+from gangplan.objects import walk_leaves
 
 Object = dict[str, Any]
 DIGEST = "@sha256:" + "ab" * 32
@@ -166,7 +166,7 @@ def _leaf(body: Object, random: Random) -> None:
     """Set another value of the same type somewhere in the spec or the metadata."""
     leaves = [
         (path, value)
-        for path, value in walk(body)
+        for path, value in walk_leaves(body)
         if path[0] in ("spec", "metadata")
         and path != ("metadata", "name")
         and path != ("metadata", "namespace")
@@ -187,7 +187,7 @@ def _leaf(body: Object, random: Random) -> None:
 
 def _drop(body: Object, random: Random) -> None:
     """Remove a field or an entry."""
-    paths = [path for path, _ in walk(body) if path[0] == "spec"]
+    paths = [path for path, _ in walk_leaves(body) if path[0] == "spec"]
     if not paths:
         return
     path = random.choice(paths)

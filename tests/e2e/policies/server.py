@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from gangplan.objects import BINDING, POLICY
+from gangplan.objects import BINDING_KIND, POLICY_KIND
 from tests.lab.client import ApiError, Client, poll
 
 Object = dict[str, Any]
@@ -43,7 +43,7 @@ class Answer:
 
 def softened(body: Object) -> Object:
     """Return a binding that warns instead of refusing; any other object unchanged."""
-    if body.get("kind") != BINDING:
+    if body.get("kind") != BINDING_KIND:
         return body
     soft = copy.deepcopy(body)
     soft["spec"]["validationActions"] = ["Warn"]
@@ -84,9 +84,13 @@ class Server:
             "validations": [{"expression": "true"}],
         }
         api = "admissionregistration.k8s.io/v1"
-        self.client.apply({"apiVersion": api, "kind": POLICY, "metadata": {"name": KEEPER}, "spec": spec})
+        self.client.apply(
+            {"apiVersion": api, "kind": POLICY_KIND, "metadata": {"name": KEEPER}, "spec": spec}
+        )
         bound = {"policyName": KEEPER, "validationActions": ["Audit"]}
-        self.client.apply({"apiVersion": api, "kind": BINDING, "metadata": {"name": KEEPER}, "spec": bound})
+        self.client.apply(
+            {"apiVersion": api, "kind": BINDING_KIND, "metadata": {"name": KEEPER}, "spec": bound}
+        )
 
     def settle(self) -> None:
         """Wait until the server has seen everything: a policy that is created last must warn.
@@ -119,8 +123,8 @@ class Server:
             binding["matchResources"] = {"namespaceSelector": {"matchLabels": labels}}
         api = "admissionregistration.k8s.io/v1"
         probes = [
-            {"apiVersion": api, "kind": POLICY, "metadata": {"name": name}, "spec": spec},
-            {"apiVersion": api, "kind": BINDING, "metadata": {"name": name}, "spec": binding},
+            {"apiVersion": api, "kind": POLICY_KIND, "metadata": {"name": name}, "spec": spec},
+            {"apiVersion": api, "kind": BINDING_KIND, "metadata": {"name": name}, "spec": binding},
         ]
         for probe in probes:
             self.client.apply(probe)

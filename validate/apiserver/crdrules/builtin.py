@@ -8,34 +8,37 @@ from __future__ import annotations
 from functools import cache
 
 from gangplan.cel.kept import KeptPrograms
-from gangplan.model.support import minor_key
+from gangplan.model.support import parse_line_key
 from gangplan.validate.apiserver.crdrules.kueue_facts import KUEUE_FACTS
-from gangplan.validate.apiserver.crdrules.rule_fact import JOBSET, KUEUE, TRAINER, RuleFact
+from gangplan.validate.apiserver.crdrules.rule_fact import JOBSET_GROUP, KUEUE_GROUP, TRAINER_GROUP, RuleFact
 from gangplan.validate.apiserver.crdrules.rules import CompiledRule, compile_rule
 from gangplan.validate.apiserver.crdrules.trainer_facts import TRAINER_FACTS
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 FACTS: tuple[RuleFact, ...] = (*TRAINER_FACTS, *KUEUE_FACTS)
-_COMPONENT = {TRAINER: "trainer", JOBSET: "jobset", KUEUE: "kueue"}
+_COMPONENT = {TRAINER_GROUP: "trainer", JOBSET_GROUP: "jobset", KUEUE_GROUP: "kueue"}
 
 
-def rules_of(api_version: str, kind: str, versions: SchemaVersions) -> tuple[CompiledRule, ...]:
+def compile_builtin_rules(api_version: str, kind: str, versions: SchemaVersions) -> tuple[CompiledRule, ...]:
     """Return the compiled rules of a kind at the versions of a cluster; () if it has none."""
     group, _, version = api_version.rpartition("/")
     component = _COMPONENT.get(group)
     minor = versions.minor(component) if component else None
     if minor is None:
         return ()
-    return _compiled(group, version, kind, minor, minor_key(versions.kubernetes)[1])
+    return _compile_rules_of_kind(group, version, kind, minor, parse_line_key(versions.kubernetes)[1])
 
 
 @cache
-def _compiled(group: str, version: str, kind: str, minor: str, kubernetes: int) -> tuple[CompiledRule, ...]:
+def _compile_rules_of_kind(
+    group: str, version: str, kind: str, minor: str, kubernetes: int
+) -> tuple[CompiledRule, ...]:
     names = {(group, kind), (f"{group}/{version}", kind)}
     rules = [
         fact.rule
         for fact in FACTS
-        if names & set(fact.kinds) and minor_key(fact.since) <= minor_key(minor) <= minor_key(fact.until)
+        if names & set(fact.kinds)
+        and parse_line_key(fact.since) <= parse_line_key(minor) <= parse_line_key(fact.until)
     ]
     if not rules:
         return ()

@@ -13,24 +13,26 @@ from typing import Any
 
 from gangplan.cel import types
 from gangplan.cel.errors import CompileError
-from gangplan.validate.apiserver.crdrules.imported import placed_rules
-from gangplan.validate.apiserver.crdrules.rules import CompiledRule, breaches, field_steps
+from gangplan.validate.apiserver.crdrules.imported import compile_placed_rules
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, find_breaches, parse_rule_field_path
 from gangplan.validate.apiserver.crdrules.schema_gate import ValueEngine
-from gangplan.validate.apiserver.crdrules.structural import LIST_TYPE, RULES, Schema
+from gangplan.validate.apiserver.crdrules.structural import LIST_TYPE_KEY, VALIDATIONS_KEY, StructuralSchema
 
 Place = tuple[str | int, ...]
 Found = Iterator[tuple[Place, str]]
 _FIELD_PATH = re.compile(r"(\.[^.\[\]]+|\['([^'\\]|\\.)*'\])+")
 
 
-def mistakes(schema: Schema, minor: int) -> Found:
+def check_schema_rules(schema: StructuralSchema, minor: int) -> Found:
     """Yield the path in the schema and the mistake there. Raises CompileError if a rule does not compile."""
-    for rule, node, place in placed_rules(schema, minor):
-        yield from _rule(rule, node, place, schema)
-    yield from _defaults(schema, (), minor)
+    for rule, node, place in compile_placed_rules(schema, minor):
+        yield from _check_compiled_rule(rule, node, place, schema)
+    yield from _check_schema_defaults(schema, (), minor)
 
 
-def _rule(rule: CompiledRule, node: Schema, place: Place, schema: Schema) -> Found:
+def _check_compiled_rule(
+    rule: CompiledRule, node: StructuralSchema, place: Place, schema: StructuralSchema
+) -> Found:
     if rule.program.type != types.BOOL:
         yield (*place, "rule"), "the rule is not true or false"
     if rule.message is not None and rule.message.type != types.STRING:
@@ -40,26 +42,26 @@ def _rule(rule: CompiledRule, node: Schema, place: Place, schema: Schema) -> Fou
         yield (*place, "rule"), f"oldSelf cannot be asked here: {told}"
     if rule.rule.optional_old and not rule.uses_old:
         yield (*place, "optionalOldSelf"), "the rule does not ask oldSelf"
-    if rule.rule.field and not _leads(rule.rule.field, node):
+    if rule.rule.field and not _leads_to_schema_field(rule.rule.field, node):
         yield (*place, "fieldPath"), f"fieldPath {rule.rule.field} leads to no field"
 
 
-def _is_loose(schema: Schema, place: Place) -> bool:
+def _is_loose(schema: StructuralSchema, place: Place) -> bool:
     """Return whether a path in the schema is below a list without keys."""
     node: Any = schema
     for step in place:
-        if step == RULES:
+        if step == VALIDATIONS_KEY:
             return False
-        if step == "items" and isinstance(node, dict) and node.get(LIST_TYPE) != "map":
+        if step == "items" and isinstance(node, dict) and node.get(LIST_TYPE_KEY) != "map":
             return True
         node = node[step]
     return False
 
 
-def _leads(path: str, node: Schema) -> bool:
+def _leads_to_schema_field(path: str, node: StructuralSchema) -> bool:
     if not _FIELD_PATH.fullmatch(path):
         return False
-    for step in field_steps(path):
+    for step in parse_rule_field_path(path):
         more = node.get("additionalProperties")
         inner = (node.get("properties") or {}).get(step, more)
         if not isinstance(inner, dict):
@@ -68,7 +70,7 @@ def _leads(path: str, node: Schema) -> bool:
     return True
 
 
-def _defaults(schema: Schema, at: Place, minor: int) -> Found:
+def _check_schema_defaults(schema: StructuralSchema, at: Place, minor: int) -> Found:
     value = schema.get("default")
     if value is not None:
         place = (*at, "default")
@@ -77,13 +79,13 @@ def _defaults(schema: Schema, at: Place, minor: int) -> Found:
             yield place, f"the default is not what the field holds: {wrong}"
         else:
             try:
-                rules = [rule for rule, _, _ in placed_rules(schema, minor)]
+                rules = [rule for rule, _, _ in compile_placed_rules(schema, minor)]
             except CompileError:
                 return
-            for breach in breaches(rules, value, value)[:1]:
+            for breach in find_breaches(rules, value, value)[:1]:
                 yield place, f"the default breaks a rule: {breach.message}"
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _defaults(inner, (*at, "properties", name), minor)
+        yield from _check_schema_defaults(inner, (*at, "properties", name), minor)
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
-            yield from _defaults(schema[name], (*at, name), minor)
+            yield from _check_schema_defaults(schema[name], (*at, name), minor)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 Place = tuple[str | int, ...]
 Found = Iterator[tuple[Place, str]]
-Body = Mapping[str, Any]
+ReadOnlyBody = Mapping[str, Any]
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _COLUMNS = ("integer", "number", "string", "boolean", "date")
@@ -23,14 +23,14 @@ _SCALARS = ("string", "boolean", "integer")
 _MOST_SELECTABLE = 8
 
 
-def mistakes(crd: Body) -> Found:
+def check_crd_definition(crd: ReadOnlyBody) -> Found:
     """Yield the path in the CRD and the mistake there.
 
     The types of the fields must have been checked before.
     """
     spec = crd["spec"]
-    yield from _names(spec["names"], ("spec", "names"))
-    yield from _approval(crd)
+    yield from _check_crd_names(spec["names"], ("spec", "names"))
+    yield from _check_crd_approval(crd)
     if spec.get("preserveUnknownFields"):
         help = "x-kubernetes-preserve-unknown-fields: true in a schema says the same for a part"
         yield ("spec", "preserveUnknownFields"), f"it cannot be true; {help}"
@@ -38,11 +38,11 @@ def mistakes(crd: Body) -> Found:
     if sum(one.get("storage") is True for one in versions) != 1:
         yield ("spec", "versions"), "not exactly one version has storage: true"
     for index, one in enumerate(versions):
-        yield from _version(one, ("spec", "versions", index))
-    yield from _conversion(spec.get("conversion"), ("spec", "conversion"))
+        yield from _check_crd_version(one, ("spec", "versions", index))
+    yield from _check_crd_conversion(spec.get("conversion"), ("spec", "conversion"))
 
 
-def _names(names: Body, at: Place) -> Found:
+def _check_crd_names(names: ReadOnlyBody, at: Place) -> Found:
     for name in ("singular", "listKind"):
         value = names.get(name)
         text = value.lower() if name == "listKind" and isinstance(value, str) else value
@@ -60,7 +60,7 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, str) and _LABEL.fullmatch(value) is not None
 
 
-def _approval(crd: Body) -> Found:
+def _check_crd_approval(crd: ReadOnlyBody) -> Found:
     group = crd["spec"]["group"]
     if not group.endswith((".k8s.io", ".kubernetes.io")) and group not in ("k8s.io", "kubernetes.io"):
         return
@@ -71,7 +71,7 @@ def _approval(crd: Body) -> Found:
         yield where, f"groups of Kubernetes need the annotation {_APPROVED}: a URL, or unapproved"
 
 
-def _version(version: Body, at: Place) -> Found:
+def _check_crd_version(version: ReadOnlyBody, at: Place) -> Found:
     warning = version.get("deprecationWarning")
     if warning is not None and (not version.get("deprecated") or not str(warning).strip()):
         yield (*at, "deprecationWarning"), "it is not empty, and needs deprecated: true"
@@ -84,11 +84,11 @@ def _version(version: Body, at: Place) -> Found:
         if labels and not str(labels).startswith((".spec.", ".status.")):
             yield (*at, "subresources", "scale"), "labelSelectorPath is not a path below .spec or .status"
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
-        yield from _column(column, (*at, "additionalPrinterColumns", index))
-    yield from _selectable(version, at)
+        yield from _check_printer_column(column, (*at, "additionalPrinterColumns", index))
+    yield from _check_selectable_fields(version, at)
 
 
-def _column(column: Body, at: Place) -> Found:
+def _check_printer_column(column: ReadOnlyBody, at: Place) -> Found:
     if not column.get("name"):
         yield at, "a column has no name"
     if column.get("type") not in _COLUMNS:
@@ -99,7 +99,7 @@ def _column(column: Body, at: Place) -> Found:
         yield at, "the jsonPath of a column does not begin with a dot"
 
 
-def _selectable(version: Body, at: Place) -> Found:
+def _check_selectable_fields(version: ReadOnlyBody, at: Place) -> Found:
     seen: list[str] = []
     for index, entry in enumerate(version.get("selectableFields") or ()):
         path = str(entry.get("jsonPath") or "")
@@ -116,7 +116,7 @@ def _selectable(version: Body, at: Place) -> Found:
         yield (*at, "selectableFields"), f"at most {_MOST_SELECTABLE} fields can be selected by"
 
 
-def _conversion(conversion: Any, at: Place) -> Found:
+def _check_crd_conversion(conversion: Any, at: Place) -> Found:
     if not isinstance(conversion, dict):
         return
     strategy, webhook = conversion.get("strategy"), conversion.get("webhook") or {}

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from ipaddress import AddressValueError, IPv6Address
 
-from gangplan.cel.library.formats import NAMED
-from gangplan.re2 import compiled
+from gangplan.cel.library.formats import NAMED_FORMATS
+from gangplan.re2 import compile_search
 
 _UUID = "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?%s[0-9a-f]{3}-?%s[0-9a-f]{3}-?[0-9a-f]{12}$"
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -36,23 +36,27 @@ _SCALA = re.compile(
 )
 
 
-def _matches(pattern: str, text: str) -> bool:
-    return compiled(pattern)(text) is not None
+def _matches_go_pattern(pattern: str, text: str) -> bool:
+    return compile_search(pattern)(text) is not None
 
 
-def _size(text: str) -> int:
+def _count_utf8_bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def _hostname(text: str) -> bool:
-    return _matches(_HOSTNAME, text) and _size(text) <= 255 and all(map(_is_short, text.split(".")))
+def _is_hostname(text: str) -> bool:
+    return (
+        _matches_go_pattern(_HOSTNAME, text)
+        and _count_utf8_bytes(text) <= 255
+        and all(map(_is_short, text.split(".")))
+    )
 
 
 def _is_short(label: str) -> bool:
-    return _size(label) <= 63
+    return _count_utf8_bytes(label) <= 63
 
 
-def _four(text: str) -> bool:
+def _is_dotted_quad(text: str) -> bool:
     """Return whether a text is four numbers with dots; leading zeros are accepted, as in Go before 1.17."""
     parts = text.split(".")
     return len(parts) == 4 and all(
@@ -60,24 +64,24 @@ def _four(text: str) -> bool:
     )
 
 
-def _six(text: str) -> bool:
+def _is_ipv6_address(text: str) -> bool:
     try:
         return "%" not in text and bool(IPv6Address(text))
     except AddressValueError:
         return False
 
 
-def _ipv4(text: str) -> bool:
-    return "." in text and (_four(text) or _six(text))
+def _is_ipv4_address(text: str) -> bool:
+    return "." in text and (_is_dotted_quad(text) or _is_ipv6_address(text))
 
 
-def _cidr(text: str) -> bool:
+def _is_cidr_range(text: str) -> bool:
     address, slash, size = text.partition("/")
-    most = 32 if _four(address) else 128 if _six(address) else -1
+    most = 32 if _is_dotted_quad(address) else 128 if _is_ipv6_address(address) else -1
     return bool(slash) and re.fullmatch("[0-9]{1,20}", size) is not None and int(size) <= most
 
 
-def _mac(text: str) -> bool:
+def _is_mac_address(text: str) -> bool:
     pair, four = "[0-9a-fA-F]{2}", "[0-9a-fA-F]{4}"
     return any(
         re.fullmatch(rf"{pair}(:{pair}){{{count - 1}}}|{pair}(-{pair}){{{count - 1}}}", text)
@@ -86,80 +90,86 @@ def _mac(text: str) -> bool:
     )
 
 
-def _isbn10(text: str) -> bool:
+def _is_isbn10(text: str) -> bool:
     digits = re.sub(r"[\s-]+", "", text)
     if re.fullmatch("[0-9]{9}[0-9X]", digits) is None:
         return False
     return sum((at + 1) * (10 if one == "X" else int(one)) for at, one in enumerate(digits)) % 11 == 0
 
 
-def _isbn13(text: str) -> bool:
+def _is_isbn13(text: str) -> bool:
     digits = re.sub(r"[\s-]+", "", text)
     if re.fullmatch("[0-9]{13}", digits) is None:
         return False
     return sum((1, 3)[at % 2] * int(one) for at, one in enumerate(digits)) % 10 == 0
 
 
-def _card(text: str) -> bool:
+def _is_credit_card_number(text: str) -> bool:
     digits = re.sub("[^0-9]+", "", text)
     doubled = [int(one) * (1 + at % 2) for at, one in enumerate(reversed(digits))]
-    return _matches(_CARD, digits) and sum(one // 10 + one % 10 for one in doubled) % 10 == 0
+    return _matches_go_pattern(_CARD, digits) and sum(one // 10 + one % 10 for one in doubled) % 10 == 0
 
 
-def _email(text: str) -> bool:
+def _is_email_address(text: str) -> bool:
     return re.fullmatch(rf"\s*({_ADDRESS}|[^<>@,;:]*<{_ADDRESS}>)\s*", text) is not None
 
 
-def _duration(text: str) -> bool:
+def _is_duration_text(text: str) -> bool:
     return re.fullmatch(rf"[-+]?(0|({_UNITS})+)", text) is not None or _SCALA.search(text) is not None
 
 
-def _cel(name: str, text: str) -> bool:
+def _matches_cel_format(name: str, text: str) -> bool:
     """Return what CEL's `format.<name>()` does; the API server uses the same functions for both."""
-    return not NAMED[name].problems(text)
+    return not NAMED_FORMATS[name].problems(text)
 
 
-def _name(pattern: str, most: int, text: str) -> bool:
-    return _size(text) <= most and re.fullmatch(pattern, text) is not None
+def _matches_name_pattern(pattern: str, most: int, text: str) -> bool:
+    return _count_utf8_bytes(text) <= most and re.fullmatch(pattern, text) is not None
 
 
 # name -> (words, check)
-FORMATS: dict[str, tuple[str, Callable[[str], bool]]] = {
-    "bsonobjectid": ("24 hexadecimal digits", partial(_matches, "^[0-9a-fA-F]{24}$")),
-    "byte": ("base64", partial(_cel, "byte")),
-    "cidr": ("an address range such as 10.0.0.0/8", _cidr),
-    "creditcard": ("a number of a credit card", _card),
-    "date": ("a date such as 2006-01-02", partial(_cel, "date")),
-    "datetime": ("a time such as 2006-01-02T15:04:05Z", partial(_cel, "datetime")),
-    "duration": ("a duration such as 30s, 5m, 1h30m", _duration),
-    "email": ("an email address", _email),
-    "hexcolor": ("a color such as #00ff00", partial(_matches, "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$")),
-    "hostname": ("a host name", _hostname),
-    "ipv4": ("an IPv4 address", _ipv4),
-    "ipv6": ("an IPv6 address", lambda text: ":" in text and _six(text)),
-    "isbn": ("an ISBN", lambda text: _isbn10(text) or _isbn13(text)),
-    "isbn10": ("an ISBN of 10 digits", _isbn10),
-    "isbn13": ("an ISBN of 13 digits", _isbn13),
-    "k8slongname": ("names joined by dots", partial(_name, rf"{_LABEL}(\.{_LABEL})*", 253)),
-    "k8sshortname": ("a name of lower case letters, digits and '-'", partial(_name, _LABEL, 63)),
-    "mac": ("a hardware address such as 00:00:5e:00:53:01", _mac),
+CRD_FORMATS: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "bsonobjectid": ("24 hexadecimal digits", partial(_matches_go_pattern, "^[0-9a-fA-F]{24}$")),
+    "byte": ("base64", partial(_matches_cel_format, "byte")),
+    "cidr": ("an address range such as 10.0.0.0/8", _is_cidr_range),
+    "creditcard": ("a number of a credit card", _is_credit_card_number),
+    "date": ("a date such as 2006-01-02", partial(_matches_cel_format, "date")),
+    "datetime": ("a time such as 2006-01-02T15:04:05Z", partial(_matches_cel_format, "datetime")),
+    "duration": ("a duration such as 30s, 5m, 1h30m", _is_duration_text),
+    "email": ("an email address", _is_email_address),
+    "hexcolor": (
+        "a color such as #00ff00",
+        partial(_matches_go_pattern, "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
+    ),
+    "hostname": ("a host name", _is_hostname),
+    "ipv4": ("an IPv4 address", _is_ipv4_address),
+    "ipv6": ("an IPv6 address", lambda text: ":" in text and _is_ipv6_address(text)),
+    "isbn": ("an ISBN", lambda text: _is_isbn10(text) or _is_isbn13(text)),
+    "isbn10": ("an ISBN of 10 digits", _is_isbn10),
+    "isbn13": ("an ISBN of 13 digits", _is_isbn13),
+    "k8slongname": ("names joined by dots", partial(_matches_name_pattern, rf"{_LABEL}(\.{_LABEL})*", 253)),
+    "k8sshortname": (
+        "a name of lower case letters, digits and '-'",
+        partial(_matches_name_pattern, _LABEL, 63),
+    ),
+    "mac": ("a hardware address such as 00:00:5e:00:53:01", _is_mac_address),
     "password": ("a text", lambda text: True),
     "rgbcolor": (
         "a color such as rgb(0,255,0)",
-        partial(_matches, rf"^rgb\(\s*{_TONE}\s*,\s*{_TONE}\s*,\s*{_TONE}\s*\)$"),
+        partial(_matches_go_pattern, rf"^rgb\(\s*{_TONE}\s*,\s*{_TONE}\s*,\s*{_TONE}\s*\)$"),
     ),
-    "ssn": ("a social security number", lambda text: _matches(r"^\d{3}[- ]\d{2}[- ]\d{4}$", text)),
-    "uri": ("a URL, or a path that begins with /", partial(_cel, "uri")),
-    "uuid": ("a UUID", partial(_cel, "uuid")),
-    "uuid3": ("a UUID of version 3", partial(_matches, _UUID % ("3", "[0-9a-f]"))),
-    "uuid4": ("a UUID of version 4", partial(_matches, _UUID % ("4", "[89ab]"))),
-    "uuid5": ("a UUID of version 5", partial(_matches, _UUID % ("5", "[89ab]"))),
+    "ssn": ("a social security number", lambda text: _matches_go_pattern(r"^\d{3}[- ]\d{2}[- ]\d{4}$", text)),
+    "uri": ("a URL, or a path that begins with /", partial(_matches_cel_format, "uri")),
+    "uuid": ("a UUID", partial(_matches_cel_format, "uuid")),
+    "uuid3": ("a UUID of version 3", partial(_matches_go_pattern, _UUID % ("3", "[0-9a-f]"))),
+    "uuid4": ("a UUID of version 4", partial(_matches_go_pattern, _UUID % ("4", "[89ab]"))),
+    "uuid5": ("a UUID of version 5", partial(_matches_go_pattern, _UUID % ("5", "[89ab]"))),
 }
 # They came in 1.34, and a server checks the formats of the minor before its own.
 _SINCE = {"k8slongname": 35, "k8sshortname": 35}
 
 
-def known(format: str, minor: int) -> str | None:
+def find_format_name(format: str, minor: int) -> str | None:
     """Return the name under which Kubernetes 1.`minor` checks a format, or None if it ignores it."""
     name = format.replace("-", "")
-    return name if name in FORMATS and minor >= _SINCE.get(name, 0) else None
+    return name if name in CRD_FORMATS and minor >= _SINCE.get(name, 0) else None

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from gangplan.validate.apiserver.crdrules.rule_fact import FIXED, KUEUE, RuleFact, facts, fixed
+from gangplan.validate.apiserver.crdrules.rule_fact import (
+    IMMUTABLE_RULE,
+    KUEUE_GROUP,
+    RuleFact,
+    build_immutability_facts,
+    build_rule_facts,
+)
 
 _EFFECTS = "['NoSchedule', 'PreferNoSchedule', 'NoExecute']"
 
 
-def _queues() -> list[RuleFact]:
+def _build_queue_facts() -> list[RuleFact]:
     limits = "self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))"
     without = "a borrowingLimit needs a cohort to borrow from"
     both = "self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor'"
@@ -17,10 +23,14 @@ def _queues() -> list[RuleFact]:
     )
     cohort = "has(self.cohort{0}) || !has(self.resourceGroups) || {1}"
     return [
-        *facts(f"{KUEUE}/v1beta1", "ClusterQueue", "spec", (cohort.format("", limits), without)),
-        *facts(f"{KUEUE}/v1beta2", "ClusterQueue", "spec", (cohort.format("Name", limits), without)),
-        *facts(
-            KUEUE,
+        *build_rule_facts(
+            f"{KUEUE_GROUP}/v1beta1", "ClusterQueue", "spec", (cohort.format("", limits), without)
+        ),
+        *build_rule_facts(
+            f"{KUEUE_GROUP}/v1beta2", "ClusterQueue", "spec", (cohort.format("Name", limits), without)
+        ),
+        *build_rule_facts(
+            KUEUE_GROUP,
             "ClusterQueue",
             "spec.flavorFungibility",
             (
@@ -28,14 +38,14 @@ def _queues() -> list[RuleFact]:
                 "preference only where whenCanBorrow and whenCanPreempt are TryNextFlavor",
             ),
         ),
-        *facts(
-            KUEUE,
+        *build_rule_facts(
+            KUEUE_GROUP,
             "ClusterQueue",
             "spec.preemption",
             (borrow, "borrowWithinCohort needs reclaimWithinCohort other than Never"),
         ),
-        *facts(
-            KUEUE,
+        *build_rule_facts(
+            KUEUE_GROUP,
             "ClusterQueue Cohort",
             "spec.resourceGroups.[]",
             (
@@ -43,12 +53,12 @@ def _queues() -> list[RuleFact]:
                 "every flavor must state all coveredResources, and no others",
             ),
         ),
-        *fixed(KUEUE, "LocalQueue", "spec.clusterQueue"),
-        *fixed(KUEUE, "AdmissionCheck", "spec.controllerName"),
+        *build_immutability_facts(KUEUE_GROUP, "LocalQueue", "spec.clusterQueue"),
+        *build_immutability_facts(KUEUE_GROUP, "AdmissionCheck", "spec.controllerName"),
     ]
 
 
-def _flavors() -> list[RuleFact]:
+def _build_flavor_facts() -> list[RuleFact]:
     topology = "!has(oldSelf.topologyName) || "
     same = "has(self.{0}) == has(oldSelf.{0}) && (!has(self.{0}) || self.{0} == oldSelf.{0})"
     fixed = tuple(
@@ -57,8 +67,8 @@ def _flavors() -> list[RuleFact]:
     )
     spec = "spec"
     return [
-        *facts(
-            KUEUE,
+        *build_rule_facts(
+            KUEUE_GROUP,
             "ResourceFlavor",
             spec,
             (
@@ -66,28 +76,28 @@ def _flavors() -> list[RuleFact]:
                 "topologyName needs at least one node label",
             ),
         ),
-        *facts(
-            KUEUE,
+        *build_rule_facts(
+            KUEUE_GROUP,
             "ResourceFlavor",
             spec,
-            (topology + FIXED, "a flavor with a topologyName cannot change"),
+            (topology + IMMUTABLE_RULE, "a flavor with a topologyName cannot change"),
             until="0.16",
         ),
-        *facts(KUEUE, "ResourceFlavor", spec, *fixed, since="0.17"),
-        *facts(
-            KUEUE,
+        *build_rule_facts(KUEUE_GROUP, "ResourceFlavor", spec, *fixed, since="0.17"),
+        *build_rule_facts(
+            KUEUE_GROUP,
             "ResourceFlavor",
             "spec.nodeTaints",
             (f"!self.exists(t, !(t.effect in {_EFFECTS}))", f"effect must be one of {_EFFECTS}"),
         ),
-        *_tolerations(),
-        *_topologies(),
+        *_build_toleration_facts(),
+        *_build_topology_facts(),
     ]
 
 
-def _tolerations() -> list[RuleFact]:
-    return facts(
-        KUEUE,
+def _build_toleration_facts() -> list[RuleFact]:
+    return build_rule_facts(
+        KUEUE_GROUP,
         "ResourceFlavor",
         "spec.tolerations",
         (
@@ -110,16 +120,16 @@ def _tolerations() -> list[RuleFact]:
     )
 
 
-def _topologies() -> list[RuleFact]:
+def _build_topology_facts() -> list[RuleFact]:
     last = (
         "!self.exists(l, l.nodeLabel == 'kubernetes.io/hostname')"
         " || self[self.size() - 1].nodeLabel == 'kubernetes.io/hostname'"
     )
     unique = "self.all(l, self.exists_one(other, other == l))"
     return [
-        *fixed(KUEUE, "Topology", "spec.levels"),
-        *facts(
-            KUEUE,
+        *build_immutability_facts(KUEUE_GROUP, "Topology", "spec.levels"),
+        *build_rule_facts(
+            KUEUE_GROUP,
             "Topology",
             "spec.levels",
             (unique, "a level is listed twice"),
@@ -128,17 +138,17 @@ def _topologies() -> list[RuleFact]:
     ]
 
 
-def _multi_kueue() -> list[RuleFact]:
+def _build_multi_kueue_facts() -> list[RuleFact]:
     one = "has(self.kubeConfig) != has(self.clusterProfileRef)"
     return [
-        *facts(
-            f"{KUEUE}/v1beta2",
+        *build_rule_facts(
+            f"{KUEUE_GROUP}/v1beta2",
             "MultiKueueCluster",
             "spec.clusterSource",
             (one, "exactly one of kubeConfig and clusterProfileRef"),
         ),
-        *facts(
-            f"{KUEUE}/v1beta2",
+        *build_rule_facts(
+            f"{KUEUE_GROUP}/v1beta2",
             "MultiKueueConfig",
             "spec.clusters",
             ("self.all(c, self.exists_one(other, other == c))", "a cluster is listed twice"),
@@ -147,4 +157,4 @@ def _multi_kueue() -> list[RuleFact]:
     ]
 
 
-KUEUE_FACTS = (*_queues(), *_flavors(), *_multi_kueue())
+KUEUE_FACTS = (*_build_queue_facts(), *_build_flavor_facts(), *_build_multi_kueue_facts())

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from gangplan.findings import Problem
-from gangplan.source import Path
+from gangplan.findings import FieldPath, Problem
 from gangplan.validate.apiserver.crdrules import definition, structure
-from gangplan.validate.apiserver.crdrules.structural import RULES
+from gangplan.validate.apiserver.crdrules.structural import VALIDATIONS_KEY
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
@@ -37,7 +36,7 @@ _KEYWORDS: Mapping[str, type] = {
     **dict.fromkeys(("x-kubernetes-list-type", "x-kubernetes-map-type"), str),
     "x-kubernetes-list-map-keys": list,
     **dict.fromkeys(("properties", "items", "not"), dict),
-    RULES: list,
+    VALIDATIONS_KEY: list,
 }  # fmt: skip
 _RULE: Mapping[str, type] = {
     **dict.fromkeys(("rule", "message", "messageExpression", "reason", "fieldPath"), str),
@@ -48,22 +47,22 @@ _RULE: Mapping[str, type] = {
 _REFUSED = "An API server would refuse the CRD; get it as it is there: kubectl get crd NAME -o yaml."
 
 
-def problem(crd: Mapping[str, Any]) -> Problem | None:
+def find_crd_problem(crd: Mapping[str, Any]) -> Problem | None:
     """Return the first problem of a CustomResourceDefinition, or None if it can be imported."""
-    return next(_problems(crd), None)
+    return next(_find_crd_problems(crd), None)
 
 
-def _wrong(path: Path, message: str, help: str = _REFUSED) -> Problem:
+def _build_crd_problem(path: FieldPath, message: str, help: str = _REFUSED) -> Problem:
     return Problem(path, message, help)
 
 
-def _problems(crd: Mapping[str, Any]) -> Iterator[Problem]:
+def _find_crd_problems(crd: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield problems; each may hide later ones, so only the first counts."""
     if crd.get("apiVersion") != "apiextensions.k8s.io/v1":
-        yield _wrong(("apiVersion",), "the apiVersion is not apiextensions.k8s.io/v1")
+        yield _build_crd_problem(("apiVersion",), "the apiVersion is not apiextensions.k8s.io/v1")
     spec = crd.get("spec")
     if not isinstance(spec, dict):
-        yield _wrong(("spec",), "spec is not a mapping" if "spec" in crd else "spec is missing")
+        yield _build_crd_problem(("spec",), "spec is not a mapping" if "spec" in crd else "spec is missing")
         return
     names = spec.get("names")
     group, plural, kind = (
@@ -71,89 +70,105 @@ def _problems(crd: Mapping[str, Any]) -> Iterator[Problem]:
         *((names.get(name) if isinstance(names, dict) else None) for name in ("plural", "kind")),
     )
     if not (isinstance(group, str) and len(group) <= _LONGEST_DOMAIN and _DOMAIN.fullmatch(group)):
-        yield _wrong(("spec", "group"), "spec.group is not a DNS name such as example.com")
+        yield _build_crd_problem(("spec", "group"), "spec.group is not a DNS name such as example.com")
     if not (isinstance(plural, str) and _LABEL.fullmatch(plural)):
-        yield _wrong(("spec", "names", "plural"), "spec.names.plural is not a DNS label such as widgets")
+        yield _build_crd_problem(
+            ("spec", "names", "plural"), "spec.names.plural is not a DNS label such as widgets"
+        )
     if not (isinstance(kind, str) and _LABEL.fullmatch(kind.lower()) and kind.isascii()):
-        yield _wrong(("spec", "names", "kind"), "spec.names.kind is not a name such as Widget")
+        yield _build_crd_problem(("spec", "names", "kind"), "spec.names.kind is not a name such as Widget")
     metadata = crd.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") != f"{plural}.{group}":
-        yield _wrong(("metadata", "name"), f"metadata.name is not plural.group ({plural}.{group})")
+        yield _build_crd_problem(
+            ("metadata", "name"), f"metadata.name is not plural.group ({plural}.{group})"
+        )
     if spec.get("scope") not in ("Namespaced", "Cluster"):
-        yield _wrong(("spec", "scope"), "spec.scope is not Namespaced or Cluster")
-    yield from _versions(spec.get("versions"))
-    yield from (_wrong(path, message) for path, message in definition.mistakes(crd))
+        yield _build_crd_problem(("spec", "scope"), "spec.scope is not Namespaced or Cluster")
+    yield from _find_crd_version_problems(spec.get("versions"))
+    yield from (_build_crd_problem(path, message) for path, message in definition.check_crd_definition(crd))
 
 
-def _versions(versions: Any) -> Iterator[Problem]:
-    path: Path = ("spec", "versions")
+def _find_crd_version_problems(versions: Any) -> Iterator[Problem]:
+    path: FieldPath = ("spec", "versions")
     if not isinstance(versions, list) or not versions:
-        yield _wrong(path, "spec.versions is not a list of versions")
+        yield _build_crd_problem(path, "spec.versions is not a list of versions")
         return
     seen: list[str] = []
     for index, one in enumerate(versions):
         if not isinstance(one, dict):
-            yield _wrong((*path, index), "a version is not a mapping")
+            yield _build_crd_problem((*path, index), "a version is not a mapping")
             return
         name, schema = one.get("name"), one.get("schema")
         if not (isinstance(name, str) and _LABEL.fullmatch(name)):
-            yield _wrong((*path, index, "name"), "the name of a version is not a DNS label such as v1")
+            yield _build_crd_problem(
+                (*path, index, "name"), "the name of a version is not a DNS label such as v1"
+            )
         if name in seen:
-            yield _wrong((*path, index, "name"), f"version {name} is there twice")
+            yield _build_crd_problem((*path, index, "name"), f"version {name} is there twice")
         seen.append(str(name))
         if not isinstance(one.get("served"), bool):
-            yield _wrong((*path, index, "served"), f"served of version {name} is not true or false")
+            yield _build_crd_problem(
+                (*path, index, "served"), f"served of version {name} is not true or false"
+            )
         if not isinstance(schema, dict) or not isinstance(schema.get("openAPIV3Schema"), dict):
             message = f"version {name} has no schema (schema.openAPIV3Schema)"
-            yield _wrong((*path, index, "schema", "openAPIV3Schema"), message)
+            yield _build_crd_problem((*path, index, "schema", "openAPIV3Schema"), message)
             return
         root = (*path, index, "schema", "openAPIV3Schema")
-        yield from _schema(schema["openAPIV3Schema"], root)
-        for place, message in structure.mistakes(schema["openAPIV3Schema"]):
-            yield _wrong((*root, *place), f"{message} ({_said((*root, *place))})")
+        yield from _find_schema_problems(schema["openAPIV3Schema"], root)
+        for place, message in structure.check_structural_schema(schema["openAPIV3Schema"]):
+            yield _build_crd_problem((*root, *place), f"{message} ({_describe_schema_path((*root, *place))})")
     if not any(one["served"] for one in versions):
         help = "An API server takes it, but there are no objects of it, and nothing to check."
-        yield _wrong(path, "no version is served", help)
+        yield _build_crd_problem(path, "no version is served", help)
 
 
-def _schema(schema: Any, path: Path) -> Iterator[Problem]:
+def _find_schema_problems(schema: Any, path: FieldPath) -> Iterator[Problem]:
     """Yield the problems of a schema and of those below it."""
     if not isinstance(schema, dict):
-        yield _wrong(path, f"the schema {_said(path)} is not a mapping")
+        yield _build_crd_problem(path, f"the schema {_describe_schema_path(path)} is not a mapping")
         return
-    yield from _typed(schema, _KEYWORDS, path)
+    yield from _find_keyword_type_problems(schema, _KEYWORDS, path)
     if schema.get("type") not in (None, "", *_TYPES):
-        yield _wrong((*path, "type"), f"the type {_said(path)} is none of {', '.join(_TYPES)}")
+        yield _build_crd_problem(
+            (*path, "type"), f"the type {_describe_schema_path(path)} is none of {', '.join(_TYPES)}"
+        )
     if any(not isinstance(name, str) for name in schema.get("required") or ()):
-        yield _wrong((*path, "required"), f"required {_said(path)} is not a list of names")
-    for index, rule in enumerate(schema.get(RULES) or ()):
-        place = (*path, RULES, index)
+        yield _build_crd_problem(
+            (*path, "required"), f"required {_describe_schema_path(path)} is not a list of names"
+        )
+    for index, rule in enumerate(schema.get(VALIDATIONS_KEY) or ()):
+        place = (*path, VALIDATIONS_KEY, index)
         if not isinstance(rule, dict) or not rule.get("rule"):
-            yield _wrong(place, f"a rule {_said(path)} has no expression (rule:)")
+            yield _build_crd_problem(place, f"a rule {_describe_schema_path(path)} has no expression (rule:)")
             return
-        yield from _typed(rule, _RULE, place)
+        yield from _find_keyword_type_problems(rule, _RULE, place)
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _schema(inner, (*path, "properties", name))
+        yield from _find_schema_problems(inner, (*path, "properties", name))
     for name in ("items", "not"):
         if schema.get(name) is not None:
-            yield from _schema(schema[name], (*path, name))
+            yield from _find_schema_problems(schema[name], (*path, name))
     more = schema.get("additionalProperties")
     if more is not None and not isinstance(more, bool):
-        yield from _schema(more, (*path, "additionalProperties"))
+        yield from _find_schema_problems(more, (*path, "additionalProperties"))
     for name in ("allOf", "anyOf", "oneOf"):
         for index, inner in enumerate(schema.get(name) or ()):
-            yield from _schema(inner, (*path, name, index))
+            yield from _find_schema_problems(inner, (*path, name, index))
 
 
-def _typed(holder: Mapping[str, Any], kinds: Mapping[str, type], path: Path) -> Iterator[Problem]:
+def _find_keyword_type_problems(
+    holder: Mapping[str, Any], kinds: Mapping[str, type], path: FieldPath
+) -> Iterator[Problem]:
     for name, kind in kinds.items():
         value = holder.get(name)
         if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            yield _wrong((*path, name), f"{name} {_said(path)} is not {_WORDS[kind]}")
+            yield _build_crd_problem(
+                (*path, name), f"{name} {_describe_schema_path(path)} is not {_WORDS[kind]}"
+            )
             return
 
 
-def _said(path: Path) -> str:
+def _describe_schema_path(path: FieldPath) -> str:
     """Describe a path in a schema by the names of fields."""
     steps = path[path.index("openAPIV3Schema") + 1 :]
     fields = [str(after) for before, after in pairwise(steps) if before == "properties"]

@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.cel.errors import CompileError
 from gangplan.model.crds import CrdFiles, read_crd
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.crdrules.imported import schema_rules
+from gangplan.validate.apiserver.crdrules.imported import compile_schema_rules
 from gangplan.validate.apiserver.crdrules.rules import CompiledRule
 from gangplan.validate.apiserver.crdrules.schema_gate import ImportedEngine
 
@@ -18,7 +18,7 @@ Key = tuple[str, str]  # apiVersion, kind
 
 
 @dataclass(slots=True, eq=False)
-class Imported:
+class ImportedCrds:
     """The kinds of some CRDs: their schemas, plurals and scopes, with caches of engines and rules."""
 
     schemas: dict[Key, dict[str, Any]] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Imported:
     _rules: dict[tuple[str, str, int], Sequence[CompiledRule]] = field(default_factory=dict)
 
     def add(self, crd: dict[str, Any]) -> None:
-        """Add a CRD in the form that `stored` returns."""
+        """Add a CRD in the form that `reduce_crd` returns."""
         group, kind = crd["group"], crd["kind"]
         self.resources[group, kind] = crd["plural"], crd["scope"] == "Namespaced"
         for version, schema in crd["versions"].items():
@@ -67,22 +67,22 @@ class Imported:
         key = api_version, kind, minor
         if key not in self._rules:
             try:
-                self._rules[key] = schema_rules(schema, minor)
+                self._rules[key] = compile_schema_rules(schema, minor)
             except CompileError:
                 self._rules[key] = ()
         return self._rules[key]
 
 
 @lru_cache(maxsize=64)
-def imported(files: CrdFiles) -> Imported | None:
+def read_imported_crds(files: CrdFiles) -> ImportedCrds | None:
     """Return the CRDs in the files of a cluster, or None if there are none; cached by the files."""
-    found = Imported()
+    found = ImportedCrds()
     for text in files.texts:
         found.add(read_crd(text))
     return found if found.schemas else None
 
 
-def stored(crd: dict[str, Any]) -> dict[str, Any]:
+def reduce_crd(crd: dict[str, Any]) -> dict[str, Any]:
     """Return what is stored of a CustomResourceDefinition: names, scope, schemas of served versions.
 
     The schemas have no prose. Raises KeyError or TypeError if it is not a CustomResourceDefinition.
@@ -94,7 +94,7 @@ def stored(crd: dict[str, Any]) -> dict[str, Any]:
         "kind": spec["names"]["kind"],
         "plural": spec["names"]["plural"],
         "scope": spec["scope"],
-        "versions": {name: _bare(schema) for name, schema in sorted(served.items())},
+        "versions": {name: _remove_schema_prose(schema) for name, schema in sorted(served.items())},
         "withStatus": sorted(
             one["name"]
             for one in spec["versions"]
@@ -103,19 +103,19 @@ def stored(crd: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bare(schema: Any, names: bool = False) -> Any:
+def _remove_schema_prose(schema: Any, names: bool = False) -> Any:
     """Return the schema without prose; values are unchanged.
 
     `names` marks mappings whose keys are names of fields.
     """
     if isinstance(schema, list):
-        return [_bare(one) for one in schema]
+        return [_remove_schema_prose(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     return {
         key: value
         if key in ("default", "enum") and not names
-        else _bare(value, names=key == "properties" and not names)
+        else _remove_schema_prose(value, names=key == "properties" and not names)
         for key, value in sorted(schema.items())
         if names or key not in ("description", "example", "externalDocs")
     }

@@ -6,8 +6,8 @@ from gangplan.model.backend import TRAINJOB
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.crdrules.rules import CrdRule
 
-TRAINER, JOBSET, KUEUE = TRAINJOB.group, "jobset.x-k8s.io", "kueue.x-k8s.io"
-FIXED = "self == oldSelf"
+TRAINER_GROUP, JOBSET_GROUP, KUEUE_GROUP = TRAINJOB.group, "jobset.x-k8s.io", "kueue.x-k8s.io"
+IMMUTABLE_RULE = "self == oldSelf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class RuleFact:
     until: str = "99"
 
 
-def facts(
+def build_rule_facts(
     group: str, kinds: str, path: str, *rules: tuple[str, str], since: str = "0", until: str = "99"
 ) -> list[RuleFact]:
     """Return the facts of one path: (expression, message) each."""
@@ -29,7 +29,13 @@ def facts(
     return [RuleFact(names, CrdRule(steps, text, message), since, until) for text, message in rules]
 
 
-def fixed(group: str, kinds: str, *paths: str, since: str = "0", until: str = "99") -> list[RuleFact]:
+def build_immutability_facts(
+    group: str, kinds: str, *paths: str, since: str = "0", until: str = "99"
+) -> list[RuleFact]:
     """Return the facts of fields that keep the value that they were created with."""
-    rule = (FIXED, "cannot change under one name")
-    return [fact for path in paths for fact in facts(group, kinds, path, rule, since=since, until=until)]
+    rule = (IMMUTABLE_RULE, "cannot change under one name")
+    return [
+        fact
+        for path in paths
+        for fact in build_rule_facts(group, kinds, path, rule, since=since, until=until)
+    ]

@@ -12,19 +12,24 @@ from functools import partial
 from typing import Any
 
 from gangplan.cel import types
-from gangplan.cel.admission import expressions_minor
-from gangplan.cel.ast import Ident, walk
+from gangplan.cel.admission import find_expressions_minor
+from gangplan.cel.ast import Ident, walk_nodes
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import BudgetError, EvalError
 from gangplan.cel.kept import KeptPrograms
-from gangplan.cel.program import Program
+from gangplan.cel.program import CelProgram
 from gangplan.cel.types import Type
-from gangplan.cel.values import NONE, Optional
+from gangplan.cel.values import OPTIONAL_NONE, Optional
+from gangplan.findings import FieldPath
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.crdrules.structural import Schema, aligned, same_key, seen
-from gangplan.validate.memo import key_of
+from gangplan.validate.apiserver.crdrules.structural import (
+    StructuralSchema,
+    align_old_value,
+    convert_to_cel,
+    has_same_keys,
+)
+from gangplan.validate.memo import digest_plain_data
 
-Path = tuple[str | int, ...]
 # How many values one rule remembers that satisfy it; and after how many more misses than hits it stops
 # looking them up: a whole spec hardly ever comes again.
 _MOST, _PATIENCE = 256, 32
@@ -77,10 +82,10 @@ class CompiledRule:
     """A rule with its programs; `schema` defines how rules see values (None: as they are)."""
 
     rule: CrdRule
-    program: Program
-    message: Program | None
+    program: CelProgram
+    message: CelProgram | None
     uses_old: bool
-    schema: Schema | None = None
+    schema: StructuralSchema | None = None
     is_root: bool = False
     kept: Kept = field(default_factory=Kept)
 
@@ -89,7 +94,7 @@ class CompiledRule:
 class Breach:
     """A rule that an object breaks: where, and the server's message."""
 
-    path: Path
+    path: FieldPath
     message: str
     rule: CrdRule
     reason: str = ""
@@ -99,7 +104,7 @@ def compile_rule(
     rule: CrdRule,
     minor: int,
     self_type: Type = types.DYN,
-    schema: Schema | None = None,
+    schema: StructuralSchema | None = None,
     is_new: bool = False,
     programs: KeptPrograms | None = None,
 ) -> CompiledRule:
@@ -110,18 +115,18 @@ def compile_rule(
     CRD.
     """
     old = types.optional_of(self_type) if rule.optional_old else self_type
-    number = expressions_minor(minor) if is_new else minor
+    number = find_expressions_minor(minor) if is_new else minor
     environment = Environment(minor=number, variables={"self": self_type, "oldSelf": old})
     make = partial(programs.compile, environment, composed={}) if programs else environment.compile
     program = make(rule.text)
     message = make(rule.message_expression) if rule.message_expression else None
     uses_old = "oldSelf" in rule.text and any(
-        isinstance(node, Ident) and node.name == "oldSelf" for node in walk(program.node)
+        isinstance(node, Ident) and node.name == "oldSelf" for node in walk_nodes(program.node)
     )
     return CompiledRule(rule, program, message, uses_old, schema, not rule.path)
 
 
-def breaches(
+def find_breaches(
     rules: Sequence[CompiledRule], body: Any, old: Any = None, only_transitions: bool = False
 ) -> list[Breach]:
     """Return the rules that an object breaks, in their order; with `old` also those about a change.
@@ -135,10 +140,10 @@ def breaches(
             continue
         if old is None and compiled.uses_old and not compiled.rule.optional_old:
             continue  # there is no old object
-        for path, value, before in _places(body, old, compiled.rule.path, ()):
+        for path, value, before in _iterate_rule_places(body, old, compiled.rule.path, ()):
             if value is None or (compiled.uses_old and before is None and not compiled.rule.optional_old):
                 continue
-            breach, cost = _judged(compiled, path, value, before, left)
+            breach, cost = _evaluate_crd_rule(compiled, path, value, before, left)
             left -= cost
             if breach is not None:
                 found.append(breach)
@@ -147,7 +152,9 @@ def breaches(
     return found
 
 
-def _places(value: Any, old: Any, way: tuple[str, ...], path: Path) -> Iterator[tuple[Path, Any, Any]]:
+def _iterate_rule_places(
+    value: Any, old: Any, way: tuple[str, ...], path: FieldPath
+) -> Iterator[tuple[FieldPath, Any, Any]]:
     """Yield every place that a path leads to, with its value and its old value."""
     if not way:
         yield path, value, old
@@ -157,24 +164,26 @@ def _places(value: Any, old: Any, way: tuple[str, ...], path: Path) -> Iterator[
         keys = [key for key in step[1:-1].split(",") if key]
         before = old if isinstance(old, list) and keys else []
         for index, item in enumerate(value if isinstance(value, list) else ()):
-            was = next((one for one in before if same_key(one, item, keys)), None)
-            yield from _places(item, was, rest, (*path, index))
+            was = next((one for one in before if has_same_keys(one, item, keys)), None)
+            yield from _iterate_rule_places(item, was, rest, (*path, index))
     elif isinstance(value, dict):
         names = list(value) if step == "{}" else [step] if step in value else []
         for name in names:
             was = old.get(name) if isinstance(old, dict) else None
-            yield from _places(value[name], was, rest, (*path, name))
+            yield from _iterate_rule_places(value[name], was, rest, (*path, name))
 
 
-def _judged(compiled: CompiledRule, path: Path, value: Any, old: Any, left: int) -> tuple[Breach | None, int]:
+def _evaluate_crd_rule(
+    compiled: CompiledRule, path: FieldPath, value: Any, old: Any, left: int
+) -> tuple[Breach | None, int]:
     """Return the breach of a rule at one place (None if there is none), and what the evaluation cost."""
     rule = compiled.rule
-    key = key_of(value) if old is None and compiled.kept.luck > 0 else None
+    key = digest_plain_data(value) if old is None and compiled.kept.luck > 0 else None
     known = compiled.kept.cost(key) if key is not None else None
     if known is not None and known <= left:
         return None, known
     try:
-        activation = _activation(compiled, value, old)
+        activation = _build_cel_activation(compiled, value, old)
         result, cost = compiled.program.measure(activation, PER_CALL)
     except BudgetError:
         said = f"{_TOO_DEAR} {rule.message.strip() or rule.text.strip()}"
@@ -188,22 +197,22 @@ def _judged(compiled: CompiledRule, path: Path, value: Any, old: Any, left: int)
         if key is not None:
             compiled.kept.add(key, cost)
         return None, cost
-    message = _message(compiled, activation)
-    return Breach((*path, *field_steps(rule.field)), message, rule, rule.reason), cost
+    message = _format_rule_message(compiled, activation)
+    return Breach((*path, *parse_rule_field_path(rule.field)), message, rule, rule.reason), cost
 
 
-def _activation(compiled: CompiledRule, value: Any, old: Any) -> dict[str, Any]:
+def _build_cel_activation(compiled: CompiledRule, value: Any, old: Any) -> dict[str, Any]:
     schema = compiled.schema
     if schema is not None:
-        old = aligned(old, value, schema) if old is not None else None
-        value = seen(value, schema, compiled.is_root)
-        old = seen(old, schema, compiled.is_root) if old is not None else None
+        old = align_old_value(old, value, schema) if old is not None else None
+        value = convert_to_cel(value, schema, compiled.is_root)
+        old = convert_to_cel(old, schema, compiled.is_root) if old is not None else None
     if compiled.rule.optional_old:
-        return {"self": value, "oldSelf": NONE if old is None else Optional(True, old)}
+        return {"self": value, "oldSelf": OPTIONAL_NONE if old is None else Optional(True, old)}
     return {"self": value, "oldSelf": old}
 
 
-def _message(compiled: CompiledRule, activation: dict[str, Any]) -> str:
+def _format_rule_message(compiled: CompiledRule, activation: dict[str, Any]) -> str:
     """Return the message of a rule: its messageExpression, its message, or the rule itself."""
     if compiled.message is not None:
         try:
@@ -220,6 +229,6 @@ def _message(compiled: CompiledRule, activation: dict[str, Any]) -> str:
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 
 
-def field_steps(field: str) -> Path:
+def parse_rule_field_path(field: str) -> FieldPath:
     """Return the steps of a fieldPath: `.spec.names['a.b']` -> (spec, names, a.b)."""
     return tuple(plain or re.sub(r"\\(.)", r"\1", quoted) for plain, quoted in _STEP.findall(field))

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.findings import UNKNOWN_FIELD
-from gangplan.re2 import PatternError, UnknownScriptError, compiled
-from gangplan.validate.apiserver.crdrules.formats import FORMATS, known
+from gangplan.re2 import PatternError, UnknownScriptError, compile_search
+from gangplan.validate.apiserver.crdrules.formats import CRD_FORMATS, find_format_name
 from gangplan.validate.apiserver.crdrules.structural import (
-    EMBEDDED,
-    INT_OR_STRING,
-    LIST_KEYS,
-    LIST_TYPE,
-    Schema,
+    EMBEDDED_KEY,
+    INT_OR_STRING_KEY,
+    LIST_MAP_KEYS,
+    LIST_TYPE_KEY,
+    StructuralSchema,
 )
-from gangplan.validate.apiserver.defaulting.paths import copied
+from gangplan.validate.apiserver.defaulting.paths import copy_manifest
 from gangplan.validate.apiserver.defaulting.structural import fill_object
 from gangplan.validate.apiserver.schema import CompiledSchema
-from gangplan.validate.apiserver.schema_lists import keyed_lists
-from gangplan.validate.apiserver.schema_messages import listed
+from gangplan.validate.apiserver.schema_lists import find_keyed_lists
+from gangplan.validate.apiserver.schema_messages import format_options
 from gangplan.validate.problems import Problem
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -82,11 +82,11 @@ class ImportedEngine(CompiledSchema):
         self.schema = json_schema(schema, minor)
         self._has_status = has_status
         self._structural = schema
-        checks = {name: check for name, (_, check) in FORMATS.items()}
+        checks = {name: check for name, (_, check) in CRD_FORMATS.items()}
         self._validator = jsonschema_rs.Draft202012Validator(
             self.schema, formats=checks, validate_formats=True, keywords={"pattern": _Pattern}
         )
-        self._keyed = keyed_lists(self.schema, {}, {})
+        self._keyed = find_keyed_lists(self.schema, {}, {})
 
     def accepts(self, body: dict[str, Any], is_shown: bool = False) -> bool:
         """Return whether an object with its defaults has no problems.
@@ -101,7 +101,7 @@ class ImportedEngine(CompiledSchema):
         return [one for one in found if not (self._has_status and _is_dropped(one))]
 
     def _filled(self, body: dict[str, Any]) -> dict[str, Any]:
-        filled: dict[str, Any] = copied(body)
+        filled: dict[str, Any] = copy_manifest(body)
         fill_object(filled, self._structural)
         return filled
 
@@ -120,10 +120,10 @@ def _is_dropped(problem: Problem) -> bool:
 class ValueEngine:
     """The check of a part of a schema, for values within the schema itself: defaults. It fills in nothing."""
 
-    def __init__(self, schema: Schema, minor: int) -> None:
+    def __init__(self, schema: StructuralSchema, minor: int) -> None:
         import jsonschema_rs  # 20 ms: only a command that validates pays for it
 
-        checks = {name: check for name, (_, check) in FORMATS.items()}
+        checks = {name: check for name, (_, check) in CRD_FORMATS.items()}
         self._validator = jsonschema_rs.Draft202012Validator(
             json_schema(schema, minor, False),
             formats=checks,
@@ -142,9 +142,9 @@ class _Pattern:
 
     def __init__(self, parent: Any, value: Any, path: Any) -> None:
         try:
-            self._search = compiled(str(value))
+            self._search = compile_search(str(value))
         except (PatternError, UnknownScriptError):
-            self._search = compiled("")
+            self._search = compile_search("")
 
     def validate(self, instance: Any) -> None:
         """Check a value; raises ValueError for a text that does not match."""
@@ -152,14 +152,14 @@ class _Pattern:
             raise ValueError("the text does not match")
 
 
-def json_schema(schema: Schema, minor: int, is_root: bool = True) -> dict[str, Any]:
+def json_schema(schema: StructuralSchema, minor: int, is_root: bool = True) -> dict[str, Any]:
     """Return a structural schema as JSON Schema that refuses unknown fields."""
-    out = _values(schema, minor)
+    out = _convert_value_constraints(schema, minor)
     properties = {
         name: json_schema(inner, minor, False) for name, inner in (schema.get("properties") or {}).items()
     }
-    is_open = schema.get(PRESERVE) or schema.get(EMBEDDED)
-    if is_root or schema.get(EMBEDDED):
+    is_open = schema.get(PRESERVE) or schema.get(EMBEDDED_KEY)
+    if is_root or schema.get(EMBEDDED_KEY):
         properties |= _IDENTITY
     if properties:
         out["properties"] = properties
@@ -170,23 +170,23 @@ def json_schema(schema: Schema, minor: int, is_root: bool = True) -> dict[str, A
         out["additionalProperties"] = False
     if isinstance(schema.get("items"), dict):
         out["items"] = json_schema(schema["items"], minor, False)
-    if schema.get(INT_OR_STRING):
+    if schema.get(INT_OR_STRING_KEY):
         out["type"] = ["integer", "string"]
-    if schema.get("type") == "integer" or schema.get(INT_OR_STRING):
+    if schema.get("type") == "integer" or schema.get(INT_OR_STRING_KEY):
         out["minimum"] = max(out.get("minimum", _LEAST), _LEAST)
         out["maximum"] = min(out.get("maximum", _MOST), _MOST)
     if schema.get("nullable") and "type" in out:
         out["type"] = [*([out["type"]] if isinstance(out["type"], str) else out["type"]), "null"]
-    if schema.get(LIST_KEYS):
-        out[LIST_KEYS] = schema[LIST_KEYS]
-    if schema.get(LIST_TYPE) == "set":
+    if schema.get(LIST_MAP_KEYS):
+        out[LIST_MAP_KEYS] = schema[LIST_MAP_KEYS]
+    if schema.get(LIST_TYPE_KEY) == "set":
         out["uniqueItems"] = True
     if is_root:
         out["required"] = sorted({*out.get("required", ()), "apiVersion", "kind", "metadata"})
     return out
 
 
-def _values(schema: Schema, minor: int) -> dict[str, Any]:
+def _convert_value_constraints(schema: StructuralSchema, minor: int) -> dict[str, Any]:
     """Return what a schema requires of values, apart from their fields and entries."""
     out: dict[str, Any] = {key: schema[key] for key in _KEPT if key in schema}
     for name in ("exclusiveMinimum", "exclusiveMaximum"):  # flags in OpenAPI 3.0
@@ -194,11 +194,11 @@ def _values(schema: Schema, minor: int) -> dict[str, Any]:
         bound = name.removeprefix("exclusive").lower()
         if flag is True and bound in out:
             out[name] = out.pop(bound)
-    rules = list(_combined(schema, minor))
+    rules = list(_iterate_schema_conditions(schema, minor))
     # A server does not check formats of numbers: it accepts 2147483648 as an int32.
-    format = known(str(schema.get("format") or ""), minor)
+    format = find_format_name(str(schema.get("format") or ""), minor)
     if format is not None and schema.get("type") in (None, "string"):
-        rules.append({"x-says": FORMATS[format][0], "format": format})
+        rules.append({"x-says": CRD_FORMATS[format][0], "format": format})
     if rules and schema.get("nullable"):
         out["if"], out["else"] = {"type": "null"}, {"allOf": rules}
     elif rules:
@@ -206,33 +206,35 @@ def _values(schema: Schema, minor: int) -> dict[str, Any]:
     return out
 
 
-def _combined(schema: Schema, minor: int) -> Iterator[dict[str, Any]]:
+def _iterate_schema_conditions(schema: StructuralSchema, minor: int) -> Iterator[dict[str, Any]]:
     """Yield the conditions of allOf, anyOf, oneOf and not, each with its description."""
     for part in schema.get("allOf") or ():
         if part.get("anyOf") != _EITHER or len(part) > 1:
-            yield _nested(part, minor)
+            yield _convert_nested_schema(part, minor)
     for name, words in (("anyOf", "at least one"), ("oneOf", "exactly one")):
         parts = schema.get(name)
         if parts and parts != _EITHER:
-            says = f"{words} of these must hold: {listed(map(_said, parts))}"
-            yield {"x-says": says, name: [_nested(part, minor) for part in parts]}
+            says = f"{words} of these must hold: {format_options(map(_describe_schema_condition, parts))}"
+            yield {"x-says": says, name: [_convert_nested_schema(part, minor) for part in parts]}
     if schema.get("not"):
-        says = f"this must not hold: {_said(schema['not'])}"
-        yield {"x-says": says, "not": _nested(schema["not"], minor)}
+        says = f"this must not hold: {_describe_schema_condition(schema['not'])}"
+        yield {"x-says": says, "not": _convert_nested_schema(schema["not"], minor)}
 
 
-def _nested(schema: Schema, minor: int) -> dict[str, Any]:
+def _convert_nested_schema(schema: StructuralSchema, minor: int) -> dict[str, Any]:
     """Return a schema within allOf, anyOf, oneOf or not: it adds conditions and makes no field unknown."""
-    out = _values(schema, minor)
+    out = _convert_value_constraints(schema, minor)
     if schema.get("properties"):
-        out["properties"] = {name: _nested(inner, minor) for name, inner in schema["properties"].items()}
+        out["properties"] = {
+            name: _convert_nested_schema(inner, minor) for name, inner in schema["properties"].items()
+        }
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
-            out[name] = _nested(schema[name], minor)
+            out[name] = _convert_nested_schema(schema[name], minor)
     return out
 
 
-def _said(schema: Schema) -> str:
+def _describe_schema_condition(schema: StructuralSchema) -> str:
     """Describe a condition briefly."""
     if set(schema) == {"required"}:
         return " and ".join(schema["required"]) + (" is set" if len(schema["required"]) == 1 else " are set")

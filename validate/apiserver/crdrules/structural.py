@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from gangplan.cel import types
-from gangplan.cel.clock import parse_duration, parse_timestamp
+from gangplan.cel.clock import parse_go_duration, parse_timestamp
 from gangplan.cel.errors import EvalError
 from gangplan.cel.types import ObjectType, Type
-from gangplan.validate.apiserver.crdrules.names import escaped, spellings
+from gangplan.validate.apiserver.crdrules.names import escape_property_name, list_property_spellings
 
-Schema = Mapping[str, Any]
+StructuralSchema = Mapping[str, Any]
 
-INT_OR_STRING = "x-kubernetes-int-or-string"
-EMBEDDED = "x-kubernetes-embedded-resource"
-LIST_TYPE, LIST_KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
-RULES = "x-kubernetes-validations"
-_TEXT: Schema = {"type": "string"}
-_METADATA: Schema = {"type": "object", "properties": {"name": _TEXT, "generateName": _TEXT}}
+INT_OR_STRING_KEY = "x-kubernetes-int-or-string"
+EMBEDDED_KEY = "x-kubernetes-embedded-resource"
+LIST_TYPE_KEY, LIST_MAP_KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
+VALIDATIONS_KEY = "x-kubernetes-validations"
+_TEXT: StructuralSchema = {"type": "string"}
+_METADATA: StructuralSchema = {"type": "object", "properties": {"name": _TEXT, "generateName": _TEXT}}
 _FORMATS = {
     "byte": types.BYTES,
     "duration": types.DURATION,
@@ -33,18 +33,18 @@ _FORMATS = {
 _SCALARS = {"boolean": types.BOOL, "number": types.DOUBLE, "integer": types.INT}
 
 
-def rooted(schema: Schema) -> Schema:
+def rooted(schema: StructuralSchema) -> StructuralSchema:
     """Return the schema of a resource with the fields that every rule may use: apiVersion, kind, the name."""
     known = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
     return {**schema, "properties": {**(schema.get("properties") or {}), **known}}
 
 
-def declared(schema: Schema, name: str = "selfType", is_root: bool = False) -> Type | None:
+def build_cel_type(schema: StructuralSchema, name: str = "selfType", is_root: bool = False) -> Type | None:
     """Return the CEL type of a schema, or None if rules cannot see such values.
 
     `name` distinguishes object types: two with the same name are one type to the checker.
     """
-    if schema.get(INT_OR_STRING):
+    if schema.get(INT_OR_STRING_KEY):
         return types.DYN
     if is_root:
         schema = rooted(schema)
@@ -52,62 +52,64 @@ def declared(schema: Schema, name: str = "selfType", is_root: bool = False) -> T
     if kind == "array":
         items = schema.get("items")
         inner = (
-            declared(items, f"{name}.@idx", bool(items.get(EMBEDDED))) if isinstance(items, dict) else None
+            build_cel_type(items, f"{name}.@idx", bool(items.get(EMBEDDED_KEY)))
+            if isinstance(items, dict)
+            else None
         )
         return types.list_of(inner) if inner is not None else None
     if kind == "object":
-        return _object(schema, name)
+        return _build_cel_object_type(schema, name)
     if kind == "string":
         return _FORMATS.get(str(schema.get("format")), types.STRING)
     return _SCALARS.get(str(kind))
 
 
-def _object(schema: Schema, name: str) -> Type | None:
+def _build_cel_object_type(schema: StructuralSchema, name: str) -> Type | None:
     more = schema.get("additionalProperties")
     if isinstance(more, dict):
-        inner = declared(more, f"{name}.@elem", bool(more.get(EMBEDDED)))
+        inner = build_cel_type(more, f"{name}.@elem", bool(more.get(EMBEDDED_KEY)))
         return types.map_of(types.STRING, inner) if inner is not None else None
     fields: dict[str, Type] = {}
     for key, value in (schema.get("properties") or {}).items():
-        identifier = escaped(key)
-        found = declared(value, f"{name}.{key}", bool(value.get(EMBEDDED)))
+        identifier = escape_property_name(key)
+        found = build_cel_type(value, f"{name}.{key}", bool(value.get(EMBEDDED_KEY)))
         if identifier is not None and found is not None:
-            fields |= dict.fromkeys(spellings(key), found)
+            fields |= dict.fromkeys(list_property_spellings(key), found)
     return ObjectType(name, fields=fields)
 
 
-def seen(value: Any, schema: Schema, is_root: bool = False) -> Any:
+def convert_to_cel(value: Any, schema: StructuralSchema, is_root: bool = False) -> Any:
     """Return a value as rules see it: fields by identifier, formats as their types.
 
     Raises EvalError if it does not fit.
     """
-    if value is None or schema.get(INT_OR_STRING):
+    if value is None or schema.get(INT_OR_STRING_KEY):
         return value
-    if is_root or schema.get(EMBEDDED):
+    if is_root or schema.get(EMBEDDED_KEY):
         schema = rooted(schema)
     if isinstance(value, dict):
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
         if isinstance(more, dict):
-            return {key: seen(item, more) for key, item in value.items()}
+            return {key: convert_to_cel(item, more) for key, item in value.items()}
         return {
             name: inner
             for key, item in value.items()
-            for inner in [seen(item, properties.get(key, {}))]
-            for name in spellings(key)
+            for inner in [convert_to_cel(item, properties.get(key, {}))]
+            for name in list_property_spellings(key)
         }
     if isinstance(value, list):
         items = schema.get("items")
-        return [seen(item, items) for item in value] if isinstance(items, dict) else value
+        return [convert_to_cel(item, items) for item in value] if isinstance(items, dict) else value
     if isinstance(value, str):
-        return _text(value, str(schema.get("format")))
+        return _convert_text_to_cel(value, str(schema.get("format")))
     if schema.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
 
 
-def _text(value: str, format: str) -> Any:
+def _convert_text_to_cel(value: str, format: str) -> Any:
     if format == "duration":
-        return parse_duration(value)
+        return parse_go_duration(value)
     if format == "date-time":
         return parse_timestamp(value)
     if format == "date":
@@ -120,7 +122,7 @@ def _text(value: str, format: str) -> Any:
     return value
 
 
-def aligned(old: Any, new: Any, schema: Schema) -> Any:
+def align_old_value(old: Any, new: Any, schema: StructuralSchema) -> Any:
     """Return the old value with its sets and keyed lists in the order of the new one.
 
     Their order has no meaning, so `self == oldSelf` holds for them, as in the API server.
@@ -128,23 +130,25 @@ def aligned(old: Any, new: Any, schema: Schema) -> Any:
     if isinstance(old, dict) and isinstance(new, dict):
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
         inner = more if isinstance(more, dict) else {}
-        return {key: aligned(item, new.get(key), properties.get(key, inner)) for key, item in old.items()}
+        return {
+            key: align_old_value(item, new.get(key), properties.get(key, inner)) for key, item in old.items()
+        }
     if not isinstance(old, list) or not isinstance(new, list):
         return old
-    items: Schema = schema.get("items") or {}
-    if schema.get(LIST_TYPE) not in ("set", "map") or len(old) != len(new):
+    items: StructuralSchema = schema.get("items") or {}
+    if schema.get(LIST_TYPE_KEY) not in ("set", "map") or len(old) != len(new):
         return old
-    keys = schema.get(LIST_KEYS)
+    keys = schema.get(LIST_MAP_KEYS)
     left, result = list(old), []
     for item in new:
-        index = next((at for at, one in enumerate(left) if same_key(one, item, keys)), None)
+        index = next((at for at, one in enumerate(left) if has_same_keys(one, item, keys)), None)
         if index is None:
             return old
-        result.append(aligned(left.pop(index), item, items))
+        result.append(align_old_value(left.pop(index), item, items))
     return result
 
 
-def same_key(one: Any, other: Any, keys: Any) -> bool:
+def has_same_keys(one: Any, other: Any, keys: Any) -> bool:
     """Return whether two entries of a keyed list have the same keys, or are equal if there are no keys."""
     if not keys:
         return bool(one == other)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gangplan.model.backend import RUNTIMES, TRAINJOB
-from gangplan.validate.apiserver.crdrules.rule_fact import JOBSET, TRAINER, RuleFact, facts, fixed
+from gangplan.model.backend import RUNTIME_KINDS, TRAINJOB
+from gangplan.validate.apiserver.crdrules.rule_fact import (
+    JOBSET_GROUP,
+    TRAINER_GROUP,
+    RuleFact,
+    build_immutability_facts,
+    build_rule_facts,
+)
 
-_RUNTIMES = " ".join(RUNTIMES)
+_RUNTIMES = " ".join(RUNTIME_KINDS)
 _TEMPLATE = "spec.runtimePatches.[manager].trainingRuntimeSpec.template.spec.replicatedJobs.[name].template"
 _PATCHED = f"{_TEMPLATE}.spec.template.spec"
 _POLICIES = ("torch", "mpi", "jax", "xgboost", "flux")
@@ -29,11 +35,11 @@ _CLAIMS = (
 )
 
 
-def _at_most_one(names: Iterable[str]) -> str:
+def _build_at_most_one_rule(names: Iterable[str]) -> str:
     return " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in names) + " <= 1"
 
 
-def _train_job() -> list[RuleFact]:
+def _build_train_job_facts() -> list[RuleFact]:
     spec = tuple(f"spec.{name}" for name in ("initializer", "trainer", "activeDeadlineSeconds"))
     patched = (
         "containers",
@@ -46,25 +52,34 @@ def _train_job() -> list[RuleFact]:
     managers = f"['{TRAINJOB.manager}', 'kueue.x-k8s.io/multikueue']"
     label = r"self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
     return [
-        *facts(
-            TRAINER,
+        *build_rule_facts(
+            TRAINER_GROUP,
             TRAINJOB.kind,
             "",
             (label, "metadata.name starts with a letter and holds lower-case letters, digits and '-'"),
             ("self.metadata.name.size() < 64", "metadata.name has at most 63 characters"),
         ),
-        *facts(
-            TRAINER, TRAINJOB.kind, "spec.managedBy", (f"self in {managers}", f"must be one of {managers}")
+        *build_rule_facts(
+            TRAINER_GROUP,
+            TRAINJOB.kind,
+            "spec.managedBy",
+            (f"self in {managers}", f"must be one of {managers}"),
         ),
-        *fixed(TRAINER, TRAINJOB.kind, "spec.managedBy", "spec.runtimeRef"),
-        *fixed(TRAINER, TRAINJOB.kind, *spec, "spec.runtimePatches.[manager].manager", since="2.2"),
-        *fixed(TRAINER, TRAINJOB.kind, *(f"{_PATCHED}.{name}" for name in patched), since="2.2"),
-        *fixed(TRAINER, TRAINJOB.kind, f"{_PATCHED}.terminationGracePeriodSeconds", since="2.3"),
+        *build_immutability_facts(TRAINER_GROUP, TRAINJOB.kind, "spec.managedBy", "spec.runtimeRef"),
+        *build_immutability_facts(
+            TRAINER_GROUP, TRAINJOB.kind, *spec, "spec.runtimePatches.[manager].manager", since="2.2"
+        ),
+        *build_immutability_facts(
+            TRAINER_GROUP, TRAINJOB.kind, *(f"{_PATCHED}.{name}" for name in patched), since="2.2"
+        ),
+        *build_immutability_facts(
+            TRAINER_GROUP, TRAINJOB.kind, f"{_PATCHED}.terminationGracePeriodSeconds", since="2.3"
+        ),
         *(
             fact
             for name in ("dataset", "model")
-            for fact in facts(
-                TRAINER,
+            for fact in build_rule_facts(
+                TRAINER_GROUP,
                 TRAINJOB.kind,
                 f"spec.initializer.{name}.storageUri",
                 (_URI, "must be empty or an address such as s3://bucket/path"),
@@ -74,49 +89,57 @@ def _train_job() -> list[RuleFact]:
     ]
 
 
-def _jobsets() -> list[RuleFact]:
+def _build_jobset_facts() -> list[RuleFact]:
     """Return the rules that JobSets and the templates of runtimes share."""
     found: list[RuleFact] = []
     message = "startupPolicy InOrder and dependsOn exclude each other"
     for group, kinds, base, since in (
-        (JOBSET, "JobSet", "spec", "0.11"),
-        (TRAINER, _RUNTIMES, "spec.template.spec", "2.2"),
+        (JOBSET_GROUP, "JobSet", "spec", "0.11"),
+        (TRAINER_GROUP, _RUNTIMES, "spec.template.spec", "2.2"),
     ):
-        found += facts(group, kinds, base, (_EXCLUSIVE, message))
-        found += fixed(group, kinds, *(f"{base}.{name}" for name in _JOBSET_FIXED))
-        found += fixed(group, kinds, f"{base}.volumeClaimPolicies", since=since)
-        found += facts(group, kinds, f"{base}.volumeClaimPolicies.[]", _CLAIMS, since=since)
+        found += build_rule_facts(group, kinds, base, (_EXCLUSIVE, message))
+        found += build_immutability_facts(group, kinds, *(f"{base}.{name}" for name in _JOBSET_FIXED))
+        found += build_immutability_facts(group, kinds, f"{base}.volumeClaimPolicies", since=since)
+        found += build_rule_facts(group, kinds, f"{base}.volumeClaimPolicies.[]", _CLAIMS, since=since)
     return found
 
 
-def _runtimes() -> list[RuleFact]:
+def _build_runtime_facts() -> list[RuleFact]:
     policy, only_one = "spec.mlPolicy", "only one of torch, mpi, jax, xgboost, flux"
     elastic = "!has(self.numNodes) || !has(self.torch) || !has(self.torch.elasticPolicy)"
     words = "type(self) == string ? self in ['auto', 'cpu', 'gpu'] : self > 0"
     targets = "spec.mlPolicy.torch.envInjection.targets.[jobName].containerNames"
     kinds = _RUNTIMES
     return [
-        *facts(TRAINER, kinds, policy, (_at_most_one(_POLICIES[:2]), only_one), until="2.1"),
-        *facts(TRAINER, kinds, policy, (_at_most_one(_POLICIES), only_one), since="2.2"),
-        *facts(
-            TRAINER,
+        *build_rule_facts(
+            TRAINER_GROUP, kinds, policy, (_build_at_most_one_rule(_POLICIES[:2]), only_one), until="2.1"
+        ),
+        *build_rule_facts(
+            TRAINER_GROUP, kinds, policy, (_build_at_most_one_rule(_POLICIES), only_one), since="2.2"
+        ),
+        *build_rule_facts(
+            TRAINER_GROUP,
             kinds,
             policy,
             (elastic, "numNodes and torch.elasticPolicy exclude each other"),
             until="2.1",
         ),
-        *facts(
-            TRAINER,
+        *build_rule_facts(
+            TRAINER_GROUP,
             kinds,
             f"{policy}.torch.numProcPerNode",
             (words, "must be auto, cpu, gpu or a number above 0"),
             until="2.1",
         ),
-        *facts(
-            TRAINER, kinds, f"{policy}.flux.numProcPerNode", ("self > 0", "must be 1 or more"), since="2.2"
+        *build_rule_facts(
+            TRAINER_GROUP,
+            kinds,
+            f"{policy}.flux.numProcPerNode",
+            ("self > 0", "must be 1 or more"),
+            since="2.2",
         ),
-        *facts(
-            TRAINER,
+        *build_rule_facts(
+            TRAINER_GROUP,
             kinds,
             targets,
             ("!('node' in self)", "cannot hold node, which gets these variables anyway"),
@@ -125,4 +148,4 @@ def _runtimes() -> list[RuleFact]:
     ]
 
 
-TRAINER_FACTS = (*_train_job(), *_runtimes(), *_jobsets())
+TRAINER_FACTS = (*_build_train_job_facts(), *_build_runtime_facts(), *_build_jobset_facts())

@@ -6,20 +6,17 @@ runtimePatches is left out: it cannot be known in advance, and no policy should 
 
 from __future__ import annotations
 
-from typing import Any
-
 from gangplan.model.backend import TRAINJOB
-from gangplan.model.support import kueue_line
+from gangplan.model.support import look_up_kueue_line
+from gangplan.objects import Body
 from gangplan.validate.apiserver.schema import SchemaVersions
-
-Body = dict[str, Any]
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 IN_USE = "kueue.x-k8s.io/resource-in-use"
 MANAGER = "kueue.x-k8s.io/manager"
 
 
-def filled(body: Body, versions: SchemaVersions) -> Body:
+def fill_by_webhooks(body: Body, versions: SchemaVersions) -> Body:
     """Return the object with what the webhooks set if the cluster has Kueue.
 
     Unchanged parts are not copied.
@@ -29,7 +26,7 @@ def filled(body: Body, versions: SchemaVersions) -> Body:
         return body
     group = str(body.get("apiVersion") or "").rpartition("/")[0]
     if (group, body.get("kind")) == (TRAINJOB.group, TRAINJOB.kind):
-        return _train_job(body, versions)
+        return _admit_train_job(body, versions)
     if group == "kueue.x-k8s.io" and body.get("kind") in ("ClusterQueue", "ResourceFlavor"):
         finalizers = metadata.get("finalizers", [])
         if isinstance(finalizers, list) and IN_USE not in finalizers:
@@ -37,14 +34,14 @@ def filled(body: Body, versions: SchemaVersions) -> Body:
     return body
 
 
-def _train_job(body: Body, versions: SchemaVersions) -> Body:
+def _admit_train_job(body: Body, versions: SchemaVersions) -> Body:
     spec = body.get("spec", {})
     if not isinstance(spec, dict):
         return body
     spec = dict(spec)
     if (body["metadata"].get("labels") or {}).get(QUEUE):
         spec["suspend"] = True
-    if kueue_line(versions.kueue).patches_on_create:
+    if look_up_kueue_line(versions.kueue).patches_on_create:
         patches = spec.get("runtimePatches", [])
         if isinstance(patches, list):
             empty: Body = {"template": {"spec": {}}}

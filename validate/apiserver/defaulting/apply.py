@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from gangplan.objects import Body
 from gangplan.validate.apiserver.defaulting import admitted, builtin, crds
 from gangplan.validate.apiserver.defaulting.structural import fill_object
 from gangplan.validate.apiserver.schema import SchemaVersions
 
-Body = dict[str, Any]
 
-
-def with_defaults(body: Body, versions: SchemaVersions) -> Body:
+def fill_defaults(body: Body, versions: SchemaVersions) -> Body:
     """Return the object with everything that the server fills in; fields of the wrong type are left alone.
 
     Complete parts are not copied, so neither the object nor the result may be changed afterwards. For a kind
@@ -20,14 +19,14 @@ def with_defaults(body: Body, versions: SchemaVersions) -> Body:
     api_version, kind = body.get("apiVersion"), body.get("kind")
     schema = versions.crds.schema(str(api_version), str(kind)) if versions.crds else None
     if schema is not None:
-        result: Body = _read(body)
+        result: Body = _copy_as_json_value(body)
         fill_object(result, schema)
     else:
-        result = crds.filling(api_version, kind, versions).of(body)
-    return admitted.filled(builtin.filled(result), versions)
+        result = crds.find_crd_filling(api_version, kind, versions).of(body)
+    return admitted.fill_by_webhooks(builtin.fill_builtin_defaults(result), versions)
 
 
-def in_request(body: Body, old: Body | None, versions: SchemaVersions) -> tuple[Body, Body | None]:
+def build_request_objects(body: Body, old: Body | None, versions: SchemaVersions) -> tuple[Body, Body | None]:
     """Return an object and the one that it replaces, as policies see them in a create or update request.
 
     The status in the request is ignored if the kind has a status subresource: a new object starts without
@@ -35,14 +34,14 @@ def in_request(body: Body, old: Body | None, versions: SchemaVersions) -> tuple[
     custom resources with the subresource `status`).
     """
     if not _has_status(body, versions):
-        return with_defaults(body, versions), None if old is None else with_defaults(old, versions)
+        return fill_defaults(body, versions), None if old is None else fill_defaults(old, versions)
     plain = {name: value for name, value in body.items() if name != "status"} if "status" in body else body
     if old is None:
-        return with_defaults(plain, versions), None
-    earlier = with_defaults(old, versions)
+        return fill_defaults(plain, versions), None
+    earlier = fill_defaults(old, versions)
     if "status" in earlier:
         plain = {**plain, "status": earlier["status"]}
-    return with_defaults(plain, versions), earlier
+    return fill_defaults(plain, versions), earlier
 
 
 def _has_status(body: Body, versions: SchemaVersions) -> bool:
@@ -50,15 +49,18 @@ def _has_status(body: Body, versions: SchemaVersions) -> bool:
     api_version, kind = str(body.get("apiVersion")), str(body.get("kind"))
     if versions.crds is not None and versions.crds.schema(api_version, kind) is not None:
         return versions.crds.has_status(api_version, kind)
-    return (api_version, kind) in builtin.DEFAULTS or (api_version.rpartition("/")[0], kind) in crds.TABLES
+    return (api_version, kind) in builtin.BUILTIN_DEFAULTS or (
+        api_version.rpartition("/")[0],
+        kind,
+    ) in crds.CRD_DEFAULTS
 
 
-def _read(value: Any) -> Any:
+def _copy_as_json_value(value: Any) -> Any:
     """Copy a value as a server reads it from JSON: whole numbers beyond 64 bits become floats."""
     if isinstance(value, dict):
-        return {key: _read(inner) for key, inner in value.items()}
+        return {key: _copy_as_json_value(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_read(inner) for inner in value]
+        return [_copy_as_json_value(inner) for inner in value]
     if type(value) is int and not -(2**63) <= value < 2**63:
         return float(value)
     return value

@@ -10,24 +10,22 @@ from __future__ import annotations
 import base64
 import copy
 from collections.abc import Callable
-from typing import Any
 
+from gangplan.objects import Body
 from gangplan.validate.apiserver.defaulting import workloads
-from gangplan.validate.apiserver.defaulting.omitted import written
-from gangplan.validate.apiserver.defaulting.paths import fill, mapping, places
-from gangplan.validate.apiserver.defaulting.pods import claim_spec, pod
-
-Body = dict[str, Any]
+from gangplan.validate.apiserver.defaulting.omitted import convert_to_go_form
+from gangplan.validate.apiserver.defaulting.paths import ensure_child_mapping, fill_missing, find_mappings
+from gangplan.validate.apiserver.defaulting.pods import fill_claim_spec, fill_pod
 
 RBAC = "rbac.authorization.k8s.io"
 
 
-def filled(body: Body) -> Body:
+def fill_builtin_defaults(body: Body) -> Body:
     """Return a copy with the defaults of a built-in kind; objects of other kinds are returned as they are."""
-    defaults = DEFAULTS.get((str(body.get("apiVersion")), str(body.get("kind"))))
+    defaults = BUILTIN_DEFAULTS.get((str(body.get("apiVersion")), str(body.get("kind"))))
     if defaults is None or not isinstance(body.get("metadata"), dict):
         return body
-    result = written(body)
+    result = convert_to_go_form(body)
     defaults(result)
     return result
 
@@ -35,16 +33,16 @@ def filled(body: Body) -> Body:
 # --- what a team's namespace holds ---------------------------------------------------------------------
 
 
-def _namespace(body: Body) -> None:
+def _fill_namespace_defaults(body: Body) -> None:
     name = body["metadata"].get("name")
     if name:
-        mapping(body["metadata"], "labels")["kubernetes.io/metadata.name"] = name
-    mapping(body, "spec").setdefault("finalizers", ["kubernetes"])
-    mapping(body, "status").setdefault("phase", "Active")
+        ensure_child_mapping(body["metadata"], "labels")["kubernetes.io/metadata.name"] = name
+    ensure_child_mapping(body, "spec").setdefault("finalizers", ["kubernetes"])
+    ensure_child_mapping(body, "status").setdefault("phase", "Active")
 
 
-def _claim(body: Body) -> None:
-    claim_spec(mapping(body, "spec"))
+def _fill_volume_claim_defaults(body: Body) -> None:
+    fill_claim_spec(ensure_child_mapping(body, "spec"))
     body.setdefault("status", {"phase": "Pending"})
     # Admission: StorageObjectInUseProtection.
     finalizers = body["metadata"].setdefault("finalizers", [])
@@ -52,16 +50,16 @@ def _claim(body: Body) -> None:
         finalizers.append("kubernetes.io/pvc-protection")
 
 
-def _volume(body: Body) -> None:
-    fill(body, (("spec.persistentVolumeReclaimPolicy", "Retain"), ("spec.volumeMode", "Filesystem")))
+def _fill_volume_defaults(body: Body) -> None:
+    fill_missing(body, (("spec.persistentVolumeReclaimPolicy", "Retain"), ("spec.volumeMode", "Filesystem")))
     body.setdefault("status", {"phase": "Pending"})
     finalizers = body["metadata"].setdefault("finalizers", [])
     if "kubernetes.io/pv-protection" not in finalizers:
         finalizers.append("kubernetes.io/pv-protection")
 
 
-def _limit_range(body: Body) -> None:
-    for item in places(body, "spec.limits[]"):
+def _fill_limit_range_defaults(body: Body) -> None:
+    for item in find_mappings(body, "spec.limits[]"):
         if item.get("type") == "Container":
             default = {**(item.get("max") or {}), **(item.get("default") or {})}
             request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
@@ -70,32 +68,32 @@ def _limit_range(body: Body) -> None:
                     item[name] = copy.deepcopy(value)
 
 
-def _network_policy(body: Body) -> None:
-    spec = mapping(body, "spec")
+def _fill_network_policy_defaults(body: Body) -> None:
+    spec = ensure_child_mapping(body, "spec")
     for way in ("ingress[]", "egress[]"):
-        fill(spec, ((f"{way}.ports[].protocol", "TCP"),))
+        fill_missing(spec, ((f"{way}.ports[].protocol", "TCP"),))
     spec.setdefault("podSelector", {})
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
 
 
-def _role_binding(body: Body) -> None:
-    fill(body, (("roleRef.apiGroup", RBAC),))
-    for subject in places(body, "subjects[]"):
+def _fill_role_binding_defaults(body: Body) -> None:
+    fill_missing(body, (("roleRef.apiGroup", RBAC),))
+    for subject in find_mappings(body, "subjects[]"):
         if subject.get("kind") in ("User", "Group"):
             subject.setdefault("apiGroup", RBAC)
 
 
-def _priority_class(body: Body) -> None:
+def _fill_priority_class_defaults(body: Body) -> None:
     body.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
-def _quota(body: Body) -> None:
-    mapping(body, "spec")
+def _fill_quota_defaults(body: Body) -> None:
+    ensure_child_mapping(body, "spec")
     body.setdefault("status", {})
 
 
-def _secret(body: Body) -> None:
+def _fill_secret_defaults(body: Body) -> None:
     body.setdefault("type", "Opaque")
     texts = body.pop("stringData", None)
     if texts:
@@ -103,16 +101,16 @@ def _secret(body: Body) -> None:
         body["data"] = {**(body.get("data") or {}), **coded}
 
 
-def _service(body: Body) -> None:
+def _fill_service_defaults(body: Body) -> None:
     """Fill in a Service, except addresses, their families and node ports, which only the cluster knows."""
-    spec = mapping(body, "spec")
-    fill(spec, (("sessionAffinity", "None"), ("type", "ClusterIP"), ("ports[].protocol", "TCP")))
+    spec = ensure_child_mapping(body, "spec")
+    fill_missing(spec, (("sessionAffinity", "None"), ("type", "ClusterIP"), ("ports[].protocol", "TCP")))
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     if spec["sessionAffinity"] == "ClientIP":
-        timeout = mapping(mapping(spec, "sessionAffinityConfig"), "clientIP")
+        timeout = ensure_child_mapping(ensure_child_mapping(spec, "sessionAffinityConfig"), "clientIP")
         timeout.setdefault("timeoutSeconds", 10800)
-    for port in places(spec, "ports[]"):
+    for port in find_mappings(spec, "ports[]"):
         if not port.get("targetPort"):
             port["targetPort"] = port.get("port")
     is_external = spec["type"] in ("NodePort", "LoadBalancer")
@@ -129,140 +127,145 @@ def _service(body: Body) -> None:
     body.setdefault("status", {"loadBalancer": {}})
 
 
-def _endpoint_slice(body: Body) -> None:
-    fill(body, (("ports[].name", ""), ("ports[].protocol", "TCP"), ("endpoints[].conditions", {})))
+def _fill_endpoint_slice_defaults(body: Body) -> None:
+    fill_missing(body, (("ports[].name", ""), ("ports[].protocol", "TCP"), ("endpoints[].conditions", {})))
     body.setdefault("ports", None)
 
 
-def _endpoints(body: Body) -> None:
-    fill(body, (("subsets[].ports[].protocol", "TCP"),))
+def _fill_endpoints_defaults(body: Body) -> None:
+    fill_missing(body, (("subsets[].ports[].protocol", "TCP"),))
 
 
-def _ingress(body: Body) -> None:
-    mapping(body, "spec")
+def _fill_ingress_defaults(body: Body) -> None:
+    ensure_child_mapping(body, "spec")
     body.setdefault("status", {"loadBalancer": {}})
 
 
-def _ingress_class(body: Body) -> None:
-    fill(mapping(body, "spec"), (("parameters.scope", "Cluster"),))
+def _fill_ingress_class_defaults(body: Body) -> None:
+    fill_missing(ensure_child_mapping(body, "spec"), (("parameters.scope", "Cluster"),))
 
 
-def _disruption_budget(body: Body) -> None:
-    mapping(body, "spec")
+def _fill_disruption_budget_defaults(body: Body) -> None:
+    ensure_child_mapping(body, "spec")
     counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
     body.setdefault("status", dict.fromkeys(counts, 0))
 
 
-def _storage_class(body: Body) -> None:
-    fill(body, (("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")))
+def _fill_storage_class_defaults(body: Body) -> None:
+    fill_missing(body, (("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")))
 
 
-def _csi_driver(body: Body) -> None:
-    spec = mapping(body, "spec")
+def _fill_csi_driver_defaults(body: Body) -> None:
+    spec = ensure_child_mapping(body, "spec")
     off = ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount")
-    fill(spec, (("attachRequired", True), *((name, False) for name in off)))
-    fill(spec, (("fsGroupPolicy", "ReadWriteOnceWithFSType"), ("volumeLifecycleModes", ["Persistent"])))
+    fill_missing(spec, (("attachRequired", True), *((name, False) for name in off)))
+    fill_missing(
+        spec, (("fsGroupPolicy", "ReadWriteOnceWithFSType"), ("volumeLifecycleModes", ["Persistent"]))
+    )
 
 
-def _device_claim(spec: Body) -> None:
-    devices = mapping(spec, "devices")
-    for request in places(devices, "requests[]"):
+def _fill_device_request_defaults(spec: Body) -> None:
+    devices = ensure_child_mapping(spec, "devices")
+    for request in find_mappings(devices, "requests[]"):
         exact = request.get("exactly")
-        for one in [*places(request, "firstAvailable[]"), *([exact] if isinstance(exact, dict) else [])]:
+        for one in [
+            *find_mappings(request, "firstAvailable[]"),
+            *([exact] if isinstance(exact, dict) else []),
+        ]:
             one.setdefault("allocationMode", "ExactCount")
             if one["allocationMode"] == "ExactCount" and not one.get("count"):
                 one["count"] = 1
 
 
-def _resource_claim(body: Body) -> None:
-    _device_claim(mapping(body, "spec"))
+def _fill_resource_claim_defaults(body: Body) -> None:
+    _fill_device_request_defaults(ensure_child_mapping(body, "spec"))
     body.setdefault("status", {})
 
 
-def _resource_claim_template(body: Body) -> None:
-    spec = mapping(body, "spec")
+def _fill_claim_template_defaults(body: Body) -> None:
+    spec = ensure_child_mapping(body, "spec")
     spec.setdefault("metadata", {})
-    _device_claim(mapping(spec, "spec"))
+    _fill_device_request_defaults(ensure_child_mapping(spec, "spec"))
 
 
-def _selectors(match: Body) -> None:
-    fill(match, (("matchPolicy", "Equivalent"), ("namespaceSelector", {}), ("objectSelector", {})))
+def _fill_policy_match_defaults(match: Body) -> None:
+    fill_missing(match, (("matchPolicy", "Equivalent"), ("namespaceSelector", {}), ("objectSelector", {})))
     for rules in ("resourceRules[]", "excludeResourceRules[]"):
-        fill(match, ((f"{rules}.scope", "*"),))
+        fill_missing(match, ((f"{rules}.scope", "*"),))
 
 
-def _policy(body: Body) -> None:
-    spec = mapping(body, "spec")
+def _fill_admission_policy_defaults(body: Body) -> None:
+    spec = ensure_child_mapping(body, "spec")
     spec.setdefault("failurePolicy", "Fail")
-    for match in places(spec, "matchConstraints"):
-        _selectors(match)
+    for match in find_mappings(spec, "matchConstraints"):
+        _fill_policy_match_defaults(match)
     body.setdefault("status", {})
 
 
-def _policy_binding(body: Body) -> None:
-    for match in places(body, "spec.matchResources"):
-        _selectors(match)
+def _fill_policy_binding_defaults(body: Body) -> None:
+    for match in find_mappings(body, "spec.matchResources"):
+        _fill_policy_match_defaults(match)
 
 
-def _webhooks(body: Body) -> None:
+def _fill_webhook_defaults(body: Body) -> None:
     is_mutating = body["kind"].startswith("Mutating")
-    for one in places(body, "webhooks[]"):
-        fill(one, (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)))
-        fill(one, (("namespaceSelector", {}), ("objectSelector", {}), ("rules[].scope", "*")))
-        fill(one, (("clientConfig.service.port", 443),))
+    for one in find_mappings(body, "webhooks[]"):
+        fill_missing(one, (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)))
+        fill_missing(one, (("namespaceSelector", {}), ("objectSelector", {}), ("rules[].scope", "*")))
+        fill_missing(one, (("clientConfig.service.port", 443),))
         if is_mutating:
             one.setdefault("reinvocationPolicy", "Never")
 
 
-def _rules(body: Body) -> None:
+def _fill_role_defaults(body: Body) -> None:
     body.setdefault("rules", None)
 
 
-def _nothing(body: Body) -> None:
+def _fill_no_defaults(body: Body) -> None:
     pass
 
 
 _REGISTRATION = "admissionregistration.k8s.io/v1"
-DEFAULTS: dict[tuple[str, str], Callable[[Body], None]] = {
-    ("v1", "ConfigMap"): _nothing,
-    ("v1", "Endpoints"): _endpoints,
-    ("v1", "LimitRange"): _limit_range,
-    ("v1", "Namespace"): _namespace,
-    ("v1", "PersistentVolume"): _volume,
-    ("v1", "PersistentVolumeClaim"): _claim,
-    ("v1", "Pod"): pod,
-    ("v1", "PodTemplate"): workloads.pod_template_object,
-    ("v1", "ReplicationController"): workloads.replication_controller,
-    ("v1", "ResourceQuota"): _quota,
-    ("v1", "Secret"): _secret,
-    ("v1", "Service"): _service,
-    ("v1", "ServiceAccount"): _nothing,
-    (_REGISTRATION, "MutatingWebhookConfiguration"): _webhooks,
-    (_REGISTRATION, "ValidatingAdmissionPolicy"): _policy,
-    (_REGISTRATION, "ValidatingAdmissionPolicyBinding"): _policy_binding,
-    (_REGISTRATION, "ValidatingWebhookConfiguration"): _webhooks,
-    ("apps/v1", "DaemonSet"): workloads.daemon_set,
-    ("apps/v1", "Deployment"): workloads.deployment,
-    ("apps/v1", "ReplicaSet"): workloads.replica_set,
-    ("apps/v1", "StatefulSet"): workloads.stateful_set,
-    ("autoscaling/v2", "HorizontalPodAutoscaler"): workloads.autoscaler,
-    ("batch/v1", "CronJob"): workloads.cron_job,
-    ("batch/v1", "Job"): workloads.job,
-    ("coordination.k8s.io/v1", "Lease"): _nothing,
-    ("discovery.k8s.io/v1", "EndpointSlice"): _endpoint_slice,
-    ("networking.k8s.io/v1", "Ingress"): _ingress,
-    ("networking.k8s.io/v1", "IngressClass"): _ingress_class,
-    ("networking.k8s.io/v1", "NetworkPolicy"): _network_policy,
-    ("node.k8s.io/v1", "RuntimeClass"): _nothing,
-    ("policy/v1", "PodDisruptionBudget"): _disruption_budget,
-    (f"{RBAC}/v1", "ClusterRole"): _rules,
-    (f"{RBAC}/v1", "ClusterRoleBinding"): _role_binding,
-    (f"{RBAC}/v1", "Role"): _rules,
-    (f"{RBAC}/v1", "RoleBinding"): _role_binding,
-    ("resource.k8s.io/v1", "DeviceClass"): _nothing,
-    ("resource.k8s.io/v1", "ResourceClaim"): _resource_claim,
-    ("resource.k8s.io/v1", "ResourceClaimTemplate"): _resource_claim_template,
-    ("scheduling.k8s.io/v1", "PriorityClass"): _priority_class,
-    ("storage.k8s.io/v1", "CSIDriver"): _csi_driver,
-    ("storage.k8s.io/v1", "StorageClass"): _storage_class,
+BUILTIN_DEFAULTS: dict[tuple[str, str], Callable[[Body], None]] = {
+    ("v1", "ConfigMap"): _fill_no_defaults,
+    ("v1", "Endpoints"): _fill_endpoints_defaults,
+    ("v1", "LimitRange"): _fill_limit_range_defaults,
+    ("v1", "Namespace"): _fill_namespace_defaults,
+    ("v1", "PersistentVolume"): _fill_volume_defaults,
+    ("v1", "PersistentVolumeClaim"): _fill_volume_claim_defaults,
+    ("v1", "Pod"): fill_pod,
+    ("v1", "PodTemplate"): workloads.fill_pod_template_object,
+    ("v1", "ReplicationController"): workloads.fill_replication_controller,
+    ("v1", "ResourceQuota"): _fill_quota_defaults,
+    ("v1", "Secret"): _fill_secret_defaults,
+    ("v1", "Service"): _fill_service_defaults,
+    ("v1", "ServiceAccount"): _fill_no_defaults,
+    (_REGISTRATION, "MutatingWebhookConfiguration"): _fill_webhook_defaults,
+    (_REGISTRATION, "ValidatingAdmissionPolicy"): _fill_admission_policy_defaults,
+    (_REGISTRATION, "ValidatingAdmissionPolicyBinding"): _fill_policy_binding_defaults,
+    (_REGISTRATION, "ValidatingWebhookConfiguration"): _fill_webhook_defaults,
+    ("apps/v1", "DaemonSet"): workloads.fill_daemon_set,
+    ("apps/v1", "Deployment"): workloads.fill_deployment,
+    ("apps/v1", "ReplicaSet"): workloads.fill_replica_set,
+    ("apps/v1", "StatefulSet"): workloads.fill_stateful_set,
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): workloads.fill_autoscaler,
+    ("batch/v1", "CronJob"): workloads.fill_cron_job,
+    ("batch/v1", "Job"): workloads.fill_job,
+    ("coordination.k8s.io/v1", "Lease"): _fill_no_defaults,
+    ("discovery.k8s.io/v1", "EndpointSlice"): _fill_endpoint_slice_defaults,
+    ("networking.k8s.io/v1", "Ingress"): _fill_ingress_defaults,
+    ("networking.k8s.io/v1", "IngressClass"): _fill_ingress_class_defaults,
+    ("networking.k8s.io/v1", "NetworkPolicy"): _fill_network_policy_defaults,
+    ("node.k8s.io/v1", "RuntimeClass"): _fill_no_defaults,
+    ("policy/v1", "PodDisruptionBudget"): _fill_disruption_budget_defaults,
+    (f"{RBAC}/v1", "ClusterRole"): _fill_role_defaults,
+    (f"{RBAC}/v1", "ClusterRoleBinding"): _fill_role_binding_defaults,
+    (f"{RBAC}/v1", "Role"): _fill_role_defaults,
+    (f"{RBAC}/v1", "RoleBinding"): _fill_role_binding_defaults,
+    ("resource.k8s.io/v1", "DeviceClass"): _fill_no_defaults,
+    ("resource.k8s.io/v1", "ResourceClaim"): _fill_resource_claim_defaults,
+    ("resource.k8s.io/v1", "ResourceClaimTemplate"): _fill_claim_template_defaults,
+    ("scheduling.k8s.io/v1", "PriorityClass"): _fill_priority_class_defaults,
+    ("storage.k8s.io/v1", "CSIDriver"): _fill_csi_driver_defaults,
+    ("storage.k8s.io/v1", "StorageClass"): _fill_storage_class_defaults,
 }

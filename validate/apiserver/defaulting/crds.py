@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from gangplan.model.backend import MPIJOB, RUNTIMES, SHARED_RUNTIME, TRAINJOB
-from gangplan.model.support import jobset_line, trainer_line
+from gangplan.model.backend import MPIJOB, RUNTIME_KINDS, SHARED_RUNTIME_KIND, TRAINJOB
+from gangplan.model.support import look_up_jobset_line, look_up_trainer_line
 from gangplan.validate.apiserver.defaulting.filling import Filling
 from gangplan.validate.apiserver.schema import SchemaVersions
 
@@ -52,29 +52,29 @@ _VOLUME: tuple[Row, ...] = (
 )
 
 
-def _below(prefix: str, *groups: tuple[Row, ...]) -> tuple[Row, ...]:
+def _prefix_default_rows(prefix: str, *groups: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple((f"{prefix}.{path}", value) for rows in groups for path, value in rows)
 
 
 _POD: tuple[Row, ...] = (
-    *_below("containers[]", _CONTAINER),
-    *_below("initContainers[]", _CONTAINER),
-    *_below("ephemeralContainers[]", _CONTAINER),
-    *_below("volumes[]", _VOLUME),
+    *_prefix_default_rows("containers[]", _CONTAINER),
+    *_prefix_default_rows("initContainers[]", _CONTAINER),
+    *_prefix_default_rows("ephemeralContainers[]", _CONTAINER),
+    *_prefix_default_rows("volumes[]", _VOLUME),
     ("imagePullSecrets[].name", ""),
 )
 # What a TrainJob may override in its pods: fewer fields than a pod has.
 _OVERRIDE: tuple[Row, ...] = (
-    *_below("containers[]", _ENV),
-    *_below("initContainers[]", _ENV),
-    *_below("volumes[]", _VOLUME),
+    *_prefix_default_rows("containers[]", _ENV),
+    *_prefix_default_rows("initContainers[]", _ENV),
+    *_prefix_default_rows("volumes[]", _VOLUME),
     ("imagePullSecrets[].name", ""),
 )
 _JOBSET: tuple[Row, ...] = (
     ("failurePolicy.restartStrategy", "Recreate"),
     ("replicatedJobs[].groupName", "default"),
     ("replicatedJobs[].replicas", 1),
-    *_below("replicatedJobs[].template.spec.template.spec", _POD),
+    *_prefix_default_rows("replicatedJobs[].template.spec.template.spec", _POD),
 )
 _CLAIM_POLICIES: tuple[Row, ...] = (("volumeClaimPolicies[].retentionPolicy.whenDeleted", "Delete"),)
 _RUNTIME: tuple[Row, ...] = (
@@ -85,18 +85,18 @@ _RUNTIME: tuple[Row, ...] = (
     ("spec.podGroupPolicy.coscheduling.scheduleTimeoutSeconds", 60),
     ("spec.podGroupPolicy.volcano.networkTopology.highestTierAllowed", 1),
     ("spec.podGroupPolicy.volcano.networkTopology.mode", "hard"),
-    *_below("spec.template.spec", _JOBSET),
+    *_prefix_default_rows("spec.template.spec", _JOBSET),
 )
 _TRAIN_JOB: tuple[Row, ...] = (
     ("spec.managedBy", TRAINJOB.manager),
     ("spec.suspend", False),
     ("spec.runtimeRef.apiGroup", TRAINJOB.group),
-    ("spec.runtimeRef.kind", SHARED_RUNTIME),
-    *_below("spec.trainer", _ENV),
-    *_below("spec.initializer.dataset", _ENV, (("secretRef.name", ""),)),
-    *_below("spec.initializer.model", _ENV, (("secretRef.name", ""),)),
-    *_below("spec.podTemplateOverrides[].spec", _OVERRIDE),
-    *_below(
+    ("spec.runtimeRef.kind", SHARED_RUNTIME_KIND),
+    *_prefix_default_rows("spec.trainer", _ENV),
+    *_prefix_default_rows("spec.initializer.dataset", _ENV, (("secretRef.name", ""),)),
+    *_prefix_default_rows("spec.initializer.model", _ENV, (("secretRef.name", ""),)),
+    *_prefix_default_rows("spec.podTemplateOverrides[].spec", _OVERRIDE),
+    *_prefix_default_rows(
         "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec",
         _OVERRIDE,
     ),
@@ -108,8 +108,8 @@ _MPI_JOB: tuple[Row, ...] = (
     ("spec.runPolicy.suspend", False),
     ("spec.slotsPerWorker", 1),
     ("spec.sshAuthMountPath", "/root/.ssh"),
-    *_below("spec.mpiReplicaSpecs.Launcher.template.spec", _POD),
-    *_below("spec.mpiReplicaSpecs.Worker.template.spec", _POD),
+    *_prefix_default_rows("spec.mpiReplicaSpecs.Launcher.template.spec", _POD),
+    *_prefix_default_rows("spec.mpiReplicaSpecs.Worker.template.spec", _POD),
 )
 _CLUSTER_QUEUE: tuple[Row, ...] = (
     ("spec.fairSharing.weight", 1),
@@ -134,8 +134,13 @@ _REMOTE = (("conversionStrategy", "Default"), ("decodingStrategy", "None"), ("me
 _REWRITE = {"conflictPolicy": "Error", "into": "", "priorityPolicy": "Strict", "strategy": "Extract"}
 _SECRET: tuple[Row, ...] = (
     ("spec.refreshInterval", "1h0m0s"),
-    *_below("spec.data[]", (_GENERATOR,), _below("remoteRef", _REMOTE)),
-    *_below("spec.dataFrom[]", (_GENERATOR,), _below("extract", _REMOTE), _below("find", _REMOTE[:2])),
+    *_prefix_default_rows("spec.data[]", (_GENERATOR,), _prefix_default_rows("remoteRef", _REMOTE)),
+    *_prefix_default_rows(
+        "spec.dataFrom[]",
+        (_GENERATOR,),
+        _prefix_default_rows("extract", _REMOTE),
+        _prefix_default_rows("find", _REMOTE[:2]),
+    ),
     *((f"spec.dataFrom[].rewrite[].merge.{name}", value) for name, value in _REWRITE.items()),
     ("spec.target", {}),
     ("spec.target.creationPolicy", "Owner"),
@@ -147,7 +152,7 @@ _SECRET: tuple[Row, ...] = (
     ("spec.target.template.templateFrom[].target", "Data"),
 )
 # (group, kind) -> rows, for every served version of the group. PrometheusRule has no defaults.
-TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
+CRD_DEFAULTS: dict[tuple[str, str], tuple[Row, ...]] = {
     ("kueue.x-k8s.io", "ClusterQueue"): _CLUSTER_QUEUE,
     ("kueue.x-k8s.io", "Cohort"): (("spec.fairSharing.weight", 1),),
     ("kueue.x-k8s.io", "LocalQueue"): (("spec.fairSharing.weight", 1), ("spec.stopPolicy", "None")),
@@ -156,11 +161,11 @@ TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
         ("spec.clusterSource.kubeConfig.locationType", "Secret"),
     ),
     ("kueue.x-k8s.io", "ProvisioningRequestConfig"): _BACKOFF,
-    **{(TRAINJOB.group, kind): _RUNTIME for kind in RUNTIMES},
+    **{(TRAINJOB.group, kind): _RUNTIME for kind in RUNTIME_KINDS},
     (TRAINJOB.group, TRAINJOB.kind): _TRAIN_JOB,
     (MPIJOB.group, MPIJOB.kind): _MPI_JOB,
     ("external-secrets.io", "ExternalSecret"): _SECRET,
-    ("jobset.x-k8s.io", "JobSet"): _below("spec", _JOBSET),
+    ("jobset.x-k8s.io", "JobSet"): _prefix_default_rows("spec", _JOBSET),
 }
 
 
@@ -168,41 +173,41 @@ def table(api_version: Any, kind: Any, versions: SchemaVersions) -> tuple[Row, .
     """Return the defaults of a kind at the versions of a cluster; () for a kind that is not a CRD's."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return ()
-    return tuple(_table(api_version, kind, versions.trainer or "0", versions.jobset or "0"))
+    return tuple(_build_crd_default_table(api_version, kind, versions.trainer or "0", versions.jobset or "0"))
 
 
-def filling(api_version: Any, kind: Any, versions: SchemaVersions) -> Filling:
+def find_crd_filling(api_version: Any, kind: Any, versions: SchemaVersions) -> Filling:
     """Return the defaults of a kind at the versions of a cluster as a Filling."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return NOTHING
-    return _filling(api_version, kind, versions.trainer or "0", versions.jobset or "0")
+    return _build_crd_filling(api_version, kind, versions.trainer or "0", versions.jobset or "0")
 
 
 NOTHING = Filling(())
 
 
 @cache
-def _filling(api_version: str, kind: str, trainer: str, jobset: str) -> Filling:
-    return Filling(_table(api_version, kind, trainer, jobset))
+def _build_crd_filling(api_version: str, kind: str, trainer: str, jobset: str) -> Filling:
+    return Filling(_build_crd_default_table(api_version, kind, trainer, jobset))
 
 
 @cache
-def _table(api_version: str, kind: str, trainer: str, jobset: str) -> tuple[Row, ...]:
-    return tuple(_rows(api_version, kind, trainer, jobset))
+def _build_crd_default_table(api_version: str, kind: str, trainer: str, jobset: str) -> tuple[Row, ...]:
+    return tuple(_iterate_crd_default_rows(api_version, kind, trainer, jobset))
 
 
-def _rows(api_version: str, kind: str, trainer: str, jobset: str) -> Iterator[Row]:
+def _iterate_crd_default_rows(api_version: str, kind: str, trainer: str, jobset: str) -> Iterator[Row]:
     group, _, version = api_version.rpartition("/")
-    yield from TABLES.get((group, kind), ())
+    yield from CRD_DEFAULTS.get((group, kind), ())
     if (group, kind, version) == ("kueue.x-k8s.io", "AdmissionCheck", "v1beta1"):
         yield "spec.retryDelayMinutes", 15
-    if kind in RUNTIMES:
-        line = trainer_line(trainer)
+    if kind in RUNTIME_KINDS:
+        line = look_up_trainer_line(trainer)
         if line.fills_torch_processes:
             yield "spec.mlPolicy.torch.numProcPerNode", "auto"
         else:
             yield "spec.mlPolicy.flux.numProcPerNode", 1
-        if jobset_line(line.jobset.line).has_claim_policies:
-            yield from _below("spec.template.spec", _CLAIM_POLICIES)
-    if kind == "JobSet" and jobset_line(jobset).has_claim_policies:
-        yield from _below("spec", _CLAIM_POLICIES)
+        if look_up_jobset_line(line.jobset.line).has_claim_policies:
+            yield from _prefix_default_rows("spec.template.spec", _CLAIM_POLICIES)
+    if kind == "JobSet" and look_up_jobset_line(jobset).has_claim_policies:
+        yield from _prefix_default_rows("spec", _CLAIM_POLICIES)

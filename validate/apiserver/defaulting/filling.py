@@ -1,16 +1,15 @@
 """A table of defaults compiled for speed: every mapping is visited once, however many rows there are.
 
-`fill` of paths.py defines what a table means; a `Filling` gives the same result, and copies only what it
-changes.
+`fill_missing` of paths.py defines what a table means; a `Filling` gives the same result, and copies only what
+it changes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gangplan.validate.apiserver.defaulting.paths import Table, copied
-
-Body = dict[str, Any]
+from gangplan.objects import Body
+from gangplan.validate.apiserver.defaulting.paths import DefaultsTable, copy_manifest
 
 
 class Filling:
@@ -18,7 +17,7 @@ class Filling:
 
     __slots__ = ("defaults", "entries", "fields")
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DefaultsTable) -> None:
         self.defaults: list[tuple[str, Any]] = []
         self.fields: dict[str, Filling] = {}
         self.entries: dict[str, Filling] = {}
@@ -42,7 +41,7 @@ class Filling:
         for name, value in self.defaults:
             if result.get(name) is None:
                 result = dict(mapping) if result is mapping else result
-                result[name] = copied(value)
+                result[name] = copy_manifest(value)
         for name in self.fields.keys() & result.keys():
             inner = result[name]
             if isinstance(inner, dict):

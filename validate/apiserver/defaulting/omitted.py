@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.model.quantity import QuantityError, parse
-
-Body = dict[str, Any]
+from gangplan.model.quantity import QuantityError, parse_quantity
+from gangplan.objects import Body
 
 # Fields that have `omitempty` and are not pointers, wherever they occur.
 _NAMES = """
@@ -113,37 +112,37 @@ AMOUNTS = frozenset(
 AMOUNT = frozenset({"averageValue", "divisor", "sizeLimit"})
 
 
-def written(body: Body) -> Body:
+def convert_to_go_form(body: Body) -> Body:
     """Return a copy in the form that the Go types give it; values of the wrong type stay."""
-    return _mapping(body, "")
+    return _drop_empty_fields(body, "")
 
 
-def without_nulls(value: Any) -> Any:
+def drop_nulls(value: Any) -> Any:
     """Return a copy without the fields that are null; entries of lists stay."""
     if isinstance(value, dict):
-        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
-    return [without_nulls(one) for one in value] if isinstance(value, list) else value
+        return {name: drop_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [drop_nulls(one) for one in value] if isinstance(value, list) else value
 
 
-def _mapping(value: Body, parent: str) -> Body:
+def _drop_empty_fields(value: Body, parent: str) -> Body:
     below = BELOW.get(parent, frozenset())
     result: Body = {}
     for name, inner in value.items():
         if inner is None or (not inner and (name in ALWAYS or name in below)):
             continue
-        result[name] = _value(inner, name)
+        result[name] = _convert_field_to_go_form(inner, name)
     return result
 
 
-def _value(value: Any, name: str) -> Any:
+def _convert_field_to_go_form(value: Any, name: str) -> Any:
     if isinstance(value, dict):
         if name in TEXTS:
             return {key: "" if text is None else text for key, text in value.items()}
         if name in AMOUNTS and all(not isinstance(one, dict | list) for one in value.values()):
             return {key: amount(one) for key, one in value.items()}
-        return _mapping(value, name)
+        return _drop_empty_fields(value, name)
     if isinstance(value, list):
-        return [_mapping(one, f"{name}[]") if isinstance(one, dict) else one for one in value]
+        return [_drop_empty_fields(one, f"{name}[]") if isinstance(one, dict) else one for one in value]
     return amount(value) if name in AMOUNT else value
 
 
@@ -154,6 +153,6 @@ def amount(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value
     try:
-        return parse(str(value).strip()).canonical()
+        return parse_quantity(str(value).strip()).canonical()
     except QuantityError:
         return value

@@ -11,31 +11,31 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-Table = Iterable[tuple[str, Any]]
+DefaultsTable = Iterable[tuple[str, Any]]
 
 
-def fill(body: Any, table: Table) -> None:
+def fill_missing(body: Any, table: DefaultsTable) -> None:
     """Set what is missing, in place."""
     for path, value in table:
-        *way, (last, _) = _steps(path)
-        for place in _places(body, way):
+        *way, (last, _) = _parse_path_steps(path)
+        for place in _follow_path_steps(body, way):
             if place.get(last) is None:
-                place[last] = copied(value)
+                place[last] = copy_manifest(value)
 
 
-def places(value: Any, path: str) -> list[dict[str, Any]]:
+def find_mappings(value: Any, path: str) -> list[dict[str, Any]]:
     """Return the mappings at a path; `[]` at its end gives every entry of the list."""
-    return _places(value, _steps(path))
+    return _follow_path_steps(value, _parse_path_steps(path))
 
 
 @lru_cache(maxsize=4096)
-def _steps(path: str) -> tuple[tuple[str, bool], ...]:
+def _parse_path_steps(path: str) -> tuple[tuple[str, bool], ...]:
     """Return the fields of a path, each with whether it is a list whose entries are meant."""
     names = path.split(".") if path else []
     return tuple((name.removesuffix("[]"), name.endswith("[]")) for name in names)
 
 
-def _places(value: Any, way: Iterable[tuple[str, bool]]) -> list[dict[str, Any]]:
+def _follow_path_steps(value: Any, way: Iterable[tuple[str, bool]]) -> list[dict[str, Any]]:
     """Return the mappings that parsed steps lead to."""
     found = [value]
     for name, is_list in way:
@@ -44,16 +44,16 @@ def _places(value: Any, way: Iterable[tuple[str, bool]]) -> list[dict[str, Any]]
     return [one for one in found if isinstance(one, dict)]
 
 
-def copied(value: Any) -> Any:
+def copy_manifest(value: Any) -> Any:
     """Return a copy of a manifest's value, ten times faster than copy.deepcopy, which checks for cycles."""
     if isinstance(value, dict):
-        return {key: copied(inner) for key, inner in value.items()}
+        return {key: copy_manifest(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [copied(inner) for inner in value]
+        return [copy_manifest(inner) for inner in value]
     return value
 
 
-def mapping(body: dict[str, Any], name: str) -> dict[str, Any]:
+def ensure_child_mapping(body: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the mapping at a field, created if it is missing.
 
     If the field has another value, that stays, and changes of the returned mapping are lost.

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.validate.apiserver.defaulting.paths import fill, mapping, places
+from gangplan.objects import Body
+from gangplan.validate.apiserver.defaulting.paths import ensure_child_mapping, fill_missing, find_mappings
 
-Body = dict[str, Any]
 Rows = tuple[tuple[str, Any], ...]
 
 CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
@@ -75,26 +75,26 @@ _CONTAINER: Rows = (
 
 def pod_spec(spec: Body) -> None:
     """Fill in the spec of a pod, wherever it is embedded in a built-in kind."""
-    for volume in places(spec, "volumes[]"):
+    for volume in find_mappings(spec, "volumes[]"):
         if set(volume) <= {"name"}:
             volume["emptyDir"] = {}
-    fill(spec, _POD)
-    for volume in places(spec, "volumes[]"):
+    fill_missing(spec, _POD)
+    for volume in find_mappings(spec, "volumes[]"):
         template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
         if isinstance(template, dict):
-            claim_spec(mapping(template, "spec"))
+            fill_claim_spec(ensure_child_mapping(template, "spec"))
         image = volume.get("image")
         if isinstance(image, dict) and not image.get("pullPolicy"):
-            image["pullPolicy"] = _pull_policy(str(image.get("reference") or ""))
+            image["pullPolicy"] = _choose_image_pull_policy(str(image.get("reference") or ""))
     if "serviceAccountName" in spec:
         spec.setdefault("serviceAccount", spec["serviceAccountName"])
-    for container in _containers(spec):
-        fill(container, _CONTAINER)
+    for container in _iterate_pod_containers(spec):
+        fill_missing(container, _CONTAINER)
         if not container.get("imagePullPolicy"):
-            container["imagePullPolicy"] = _pull_policy(str(container.get("image") or ""))
+            container["imagePullPolicy"] = _choose_image_pull_policy(str(container.get("image") or ""))
 
 
-def claim_spec(spec: Body) -> None:
+def fill_claim_spec(spec: Body) -> None:
     """Fill in the spec of a PersistentVolumeClaim, or of a template of one."""
     spec.setdefault("volumeMode", "Filesystem")
     spec.setdefault("resources", {})
@@ -106,12 +106,12 @@ def claim_spec(spec: Body) -> None:
             spec.setdefault(name, dict(source)).setdefault("apiGroup", None)
 
 
-def _containers(spec: Body) -> Iterator[Body]:
+def _iterate_pod_containers(spec: Body) -> Iterator[Body]:
     for name in CONTAINERS:
-        yield from places(spec, f"{name}[]")
+        yield from find_mappings(spec, f"{name}[]")
 
 
-def _pull_policy(image: str) -> str:
+def _choose_image_pull_policy(image: str) -> str:
     """Return Always for `latest` and for no tag at all; a digest alone counts as a tag."""
     name, at, _ = image.partition("@")
     tag = re.search(r":([^/:]+)$", name)
@@ -120,17 +120,17 @@ def _pull_policy(image: str) -> str:
     return "Always" if tag[1] == "latest" else "IfNotPresent"
 
 
-def pod(body: Body) -> None:
+def fill_pod(body: Body) -> None:
     """Fill in a Pod object, which gets more defaults than a template."""
-    spec = mapping(body, "spec")
+    spec = ensure_child_mapping(body, "spec")
     pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
-    _service_account(spec)
-    for container in [*places(spec, "containers[]"), *places(spec, "initContainers[]")]:
+    _fill_service_account_fields(spec)
+    for container in [*find_mappings(spec, "containers[]"), *find_mappings(spec, "initContainers[]")]:
         limits = (container.get("resources") or {}).get("limits")
         if isinstance(limits, dict):
             container["resources"]["requests"] = {**limits, **(container["resources"].get("requests") or {})}
-        for port in places(container, "ports[]"):
+        for port in find_mappings(container, "ports[]"):
             if spec.get("hostNetwork") and not port.get("hostPort"):
                 port["hostPort"] = port.get("containerPort")
     # Admission: Priority and DefaultTolerationSeconds (both on by default).
@@ -138,7 +138,9 @@ def pod(body: Body) -> None:
     spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     tolerations = spec.setdefault("tolerations", [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
-        if isinstance(tolerations, list) and not any(_tolerates(one, key) for one in tolerations):
+        if isinstance(tolerations, list) and not any(
+            _tolerates_no_execute_taint(one, key) for one in tolerations
+        ):
             tolerations.append(
                 {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
             )
@@ -149,7 +151,7 @@ TOKEN = "kube-api-access-"
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
-def _service_account(spec: Body) -> None:
+def _fill_service_account_fields(spec: Body) -> None:
     """Fill in what the admission plugin ServiceAccount does (plugin/pkg/admission/serviceaccount).
 
     A token is mounted unless the pod opts out. The settings of the service account are unknown here, and so
@@ -159,10 +161,12 @@ def _service_account(spec: Body) -> None:
     spec["serviceAccount"] = account
     if spec.get("automountServiceAccountToken") is False:
         return
-    names = [one["name"] for one in places(spec, "volumes[]") if str(one.get("name")).startswith(TOKEN)]
+    names = [
+        one["name"] for one in find_mappings(spec, "volumes[]") if str(one.get("name")).startswith(TOKEN)
+    ]
     mount = {"name": names[0] if names else f"{TOKEN}xxxxx", "readOnly": True, "mountPath": TOKEN_PATH}
     is_needed = False
-    for container in [*places(spec, "initContainers[]"), *places(spec, "containers[]")]:
+    for container in [*find_mappings(spec, "initContainers[]"), *find_mappings(spec, "containers[]")]:
         mounts = container.setdefault("volumeMounts", [])
         if isinstance(mounts, list) and all(one.get("mountPath") != TOKEN_PATH for one in mounts):
             mounts.append(dict(mount))
@@ -180,13 +184,13 @@ def _service_account(spec: Body) -> None:
         spec.setdefault("volumes", []).append(volume)
 
 
-def _tolerates(toleration: Any, key: str) -> bool:
+def _tolerates_no_execute_taint(toleration: Any, key: str) -> bool:
     if not isinstance(toleration, dict):
         return False
     return toleration.get("key") in (None, "", key) and toleration.get("effect") in (None, "", "NoExecute")
 
 
-def pod_template(template: Body) -> None:
+def fill_pod_template(template: Body) -> None:
     """Fill in a pod template inside a built-in kind."""
     template.setdefault("metadata", {})
-    pod_spec(mapping(template, "spec"))
+    pod_spec(ensure_child_mapping(template, "spec"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.validate.apiserver.defaulting.paths import copied
+from gangplan.validate.apiserver.defaulting.paths import copy_manifest
 
 Schema = Mapping[str, Any]
 # Type and name have no defaults; the status is the controller's, and a create drops it.
@@ -22,15 +22,15 @@ def fill_object(body: dict[str, Any], schema: Schema) -> None:
     _fill_fields(body, {"properties": own})
 
 
-def _fill(value: Any, schema: Schema) -> None:
+def _fill_schema_defaults(value: Any, schema: Schema) -> None:
     if isinstance(value, dict):
         _fill_fields(value, schema)
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
         items = schema["items"]
         for index, entry in enumerate(value):
             if _is_replaced(entry, items):
-                value[index] = copied(items["default"])
-            _fill(value[index], items)
+                value[index] = copy_manifest(items["default"])
+            _fill_schema_defaults(value[index], items)
 
 
 def _fill_fields(value: dict[str, Any], schema: Schema) -> None:
@@ -38,17 +38,17 @@ def _fill_fields(value: dict[str, Any], schema: Schema) -> None:
     more = schema.get("additionalProperties")
     for name, field in properties.items():
         if name not in value and field.get("default") is not None:
-            value[name] = copied(field["default"])
+            value[name] = copy_manifest(field["default"])
     for name in list(value):
         field = properties.get(name, more)
         if not isinstance(field, dict):
             continue
         if _is_replaced(value[name], field):
-            value[name] = copied(field["default"])
+            value[name] = copy_manifest(field["default"])
         elif value[name] is None and not field.get("nullable"):
             del value[name]
             continue
-        _fill(value[name], field)
+        _fill_schema_defaults(value[name], field)
 
 
 def _is_replaced(value: Any, schema: Schema) -> bool:

@@ -7,12 +7,10 @@ the Job is created; here it is all zeros.
 
 from __future__ import annotations
 
-from typing import Any
+from gangplan.objects import Body
+from gangplan.validate.apiserver.defaulting.paths import ensure_child_mapping, fill_missing, find_mappings
+from gangplan.validate.apiserver.defaulting.pods import fill_claim_spec, fill_pod_template
 
-from gangplan.validate.apiserver.defaulting.paths import fill, mapping, places
-from gangplan.validate.apiserver.defaulting.pods import claim_spec, pod_template
-
-Body = dict[str, Any]
 UID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -21,7 +19,7 @@ def job_spec(spec: Body) -> None:
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     per_index = spec.get("backoffLimitPerIndex") is not None
-    fill(
+    fill_missing(
         spec,
         (
             ("parallelism", 1),
@@ -33,14 +31,14 @@ def job_spec(spec: Body) -> None:
             ("podFailurePolicy.rules[].onPodConditions[].status", "True"),
         ),
     )
-    pod_template(mapping(spec, "template"))
+    fill_pod_template(ensure_child_mapping(spec, "template"))
 
 
-def job(body: Body) -> None:
+def fill_job(body: Body) -> None:
     """Fill in a Job object."""
-    spec = mapping(body, "spec")
+    spec = ensure_child_mapping(body, "spec")
     job_spec(spec)
-    metadata, template = body["metadata"], mapping(spec["template"], "metadata")
+    metadata, template = body["metadata"], ensure_child_mapping(spec["template"], "metadata")
     labels = template.get("labels")
     is_shared = bool(labels) and not metadata.get("labels")
     if not spec["manualSelector"]:
@@ -55,84 +53,88 @@ def job(body: Body) -> None:
     body.setdefault("status", {})
 
 
-def cron_job(body: Body) -> None:
+def fill_cron_job(body: Body) -> None:
     """Fill in a CronJob; its job template gets the defaults of the pod template only, not those of a Job."""
-    spec = mapping(body, "spec")
+    spec = ensure_child_mapping(body, "spec")
     table = (
         ("concurrencyPolicy", "Allow"),
         ("suspend", False),
         ("successfulJobsHistoryLimit", 3),
         ("failedJobsHistoryLimit", 1),
     )
-    fill(spec, table)
-    template = mapping(spec, "jobTemplate")
+    fill_missing(spec, table)
+    template = ensure_child_mapping(spec, "jobTemplate")
     template.setdefault("metadata", {})
-    pod_template(mapping(mapping(template, "spec"), "template"))
+    fill_pod_template(ensure_child_mapping(ensure_child_mapping(template, "spec"), "template"))
     body.setdefault("status", {})
 
 
-def deployment(body: Body) -> None:
+def fill_deployment(body: Body) -> None:
     """Fill in a Deployment."""
-    spec = mapping(body, "spec")
-    strategy = mapping(spec, "strategy")
+    spec = ensure_child_mapping(body, "spec")
+    strategy = ensure_child_mapping(spec, "strategy")
     strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill(mapping(strategy, "rollingUpdate"), (("maxUnavailable", "25%"), ("maxSurge", "25%")))
-    fill(spec, (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)))
-    pod_template(mapping(spec, "template"))
+        fill_missing(
+            ensure_child_mapping(strategy, "rollingUpdate"), (("maxUnavailable", "25%"), ("maxSurge", "25%"))
+        )
+    fill_missing(spec, (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)))
+    fill_pod_template(ensure_child_mapping(spec, "template"))
     body.setdefault("status", {})
 
 
-def daemon_set(body: Body) -> None:
+def fill_daemon_set(body: Body) -> None:
     """Fill in a DaemonSet."""
-    spec = mapping(body, "spec")
-    strategy = mapping(spec, "updateStrategy")
+    spec = ensure_child_mapping(body, "spec")
+    strategy = ensure_child_mapping(spec, "updateStrategy")
     strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill(mapping(strategy, "rollingUpdate"), (("maxUnavailable", 1), ("maxSurge", 0)))
+        fill_missing(
+            ensure_child_mapping(strategy, "rollingUpdate"), (("maxUnavailable", 1), ("maxSurge", 0))
+        )
     spec.setdefault("revisionHistoryLimit", 10)
-    pod_template(mapping(spec, "template"))
-    mapping(body["metadata"], "annotations")["deprecated.daemonset.template.generation"] = "1"
+    fill_pod_template(ensure_child_mapping(spec, "template"))
+    ensure_child_mapping(body["metadata"], "annotations")["deprecated.daemonset.template.generation"] = "1"
     counts = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady")
     body.setdefault("status", dict.fromkeys(counts, 0))
 
 
-def stateful_set(body: Body) -> None:
+def fill_stateful_set(body: Body) -> None:
     """Fill in a StatefulSet."""
-    spec = mapping(body, "spec")
-    strategy = mapping(spec, "updateStrategy")
+    spec = ensure_child_mapping(body, "spec")
+    strategy = ensure_child_mapping(spec, "updateStrategy")
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
-        mapping(strategy, "rollingUpdate")
+        ensure_child_mapping(strategy, "rollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill(spec, (("updateStrategy.rollingUpdate.partition", 0),))
-    fill(spec, (("serviceName", ""), ("podManagementPolicy", "OrderedReady")))
-    fill(spec, (("replicas", 1), ("revisionHistoryLimit", 10)))
-    fill(
-        mapping(spec, "persistentVolumeClaimRetentionPolicy"),
+        fill_missing(spec, (("updateStrategy.rollingUpdate.partition", 0),))
+    fill_missing(spec, (("serviceName", ""), ("podManagementPolicy", "OrderedReady")))
+    fill_missing(spec, (("replicas", 1), ("revisionHistoryLimit", 10)))
+    fill_missing(
+        ensure_child_mapping(spec, "persistentVolumeClaimRetentionPolicy"),
         (("whenDeleted", "Retain"), ("whenScaled", "Retain")),
     )
-    pod_template(mapping(spec, "template"))
-    for claim in places(spec, "volumeClaimTemplates[]"):
+    fill_pod_template(ensure_child_mapping(spec, "template"))
+    for claim in find_mappings(spec, "volumeClaimTemplates[]"):
         claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-        claim_spec(mapping(claim, "spec"))
-        mapping(claim, "status")["phase"] = "Pending"
+        fill_claim_spec(ensure_child_mapping(claim, "spec"))
+        ensure_child_mapping(claim, "status")["phase"] = "Pending"
     body.setdefault("status", {"replicas": 0, "availableReplicas": 0})
 
 
-def replica_set(body: Body) -> None:
+def fill_replica_set(body: Body) -> None:
     """Fill in a ReplicaSet."""
-    spec = mapping(body, "spec")
+    spec = ensure_child_mapping(body, "spec")
     spec.setdefault("replicas", 1)
-    pod_template(mapping(spec, "template"))
+    fill_pod_template(ensure_child_mapping(spec, "template"))
     body.setdefault("status", {"replicas": 0})
 
 
-def replication_controller(body: Body) -> None:
+def fill_replication_controller(body: Body) -> None:
     """Fill in a ReplicationController, which selects by the labels of its pods."""
-    spec = mapping(body, "spec")
+    spec = ensure_child_mapping(body, "spec")
     spec.setdefault("replicas", 1)
-    pod_template(mapping(spec, "template"))
+    fill_pod_template(ensure_child_mapping(spec, "template"))
     labels = spec["template"]["metadata"].get("labels")
     if labels:
         spec.setdefault("selector", dict(labels))
@@ -140,14 +142,14 @@ def replication_controller(body: Body) -> None:
     body.setdefault("status", {"replicas": 0})
 
 
-def pod_template_object(body: Body) -> None:
+def fill_pod_template_object(body: Body) -> None:
     """Fill in a PodTemplate."""
-    pod_template(mapping(body, "template"))
+    fill_pod_template(ensure_child_mapping(body, "template"))
 
 
-def autoscaler(body: Body) -> None:
+def fill_autoscaler(body: Body) -> None:
     """Fill in a HorizontalPodAutoscaler of autoscaling/v2."""
-    spec = mapping(body, "spec")
+    spec = ensure_child_mapping(body, "spec")
     spec.setdefault("minReplicas", 1)
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
@@ -155,8 +157,12 @@ def autoscaler(body: Body) -> None:
     behavior = spec.get("behavior")
     if isinstance(behavior, dict):
         percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
-        up = mapping(behavior, "scaleUp")
+        up = ensure_child_mapping(behavior, "scaleUp")
         pods = {"type": "Pods", "value": 4, "periodSeconds": 15}
-        fill(up, (("stabilizationWindowSeconds", 0), ("selectPolicy", "Max"), ("policies", [pods, percent])))
-        fill(mapping(behavior, "scaleDown"), (("selectPolicy", "Max"), ("policies", [percent])))
+        fill_missing(
+            up, (("stabilizationWindowSeconds", 0), ("selectPolicy", "Max"), ("policies", [pods, percent]))
+        )
+        fill_missing(
+            ensure_child_mapping(behavior, "scaleDown"), (("selectPolicy", "Max"), ("policies", [percent]))
+        )
     body.setdefault("status", {"desiredReplicas": 0, "currentMetrics": None})

@@ -6,21 +6,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from gangplan.cel.ast import Call, Comprehension, Ident, ListNode, Node, Select, children, walk
+from gangplan.cel.ast import AstNode, Call, Comprehension, Ident, ListNode, Select, list_children, walk_nodes
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
-from gangplan.cel.program import Program, program_of
+from gangplan.cel.program import CelProgram, build_program
+from gangplan.findings import FieldPath
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.policy.evaluate import PER_CALL, Decision, EvaluationScope
-from gangplan.validate.apiserver.policy.model import Path
-from gangplan.validate.apiserver.policy.places import PARAMS, Finder, Places, ValueOrigin
+from gangplan.validate.apiserver.policy.evaluate import COST_PER_CALL, Decision, EvaluationScope
+from gangplan.validate.apiserver.policy.places import (
+    PARAMS_PREFIX,
+    ExpressionOrigin,
+    OriginFinder,
+    VariableOrigins,
+)
 
 MOST_PATHS = 20
 # The cost that the search for the fields may add to that of the policy.
-MOST_WORK = PER_CALL
+MOST_WORK = COST_PER_CALL
 Values = Mapping[str, Any]
 
 
-def blamed(decision: Decision) -> list[Path]:
+def find_cause_paths(decision: Decision) -> list[FieldPath]:
     """Return the fields that the failing part of a decision's expression read, without repeats; at most 20.
 
     They are fields of the object, or of the parameters, as paths that begin with PARAMS.
@@ -42,32 +47,32 @@ class _Judge:
     """The walk through one expression of one evaluation."""
 
     scope: EvaluationScope
-    program: Program
-    finder: Finder = field(init=False)
+    program: CelProgram
+    finder: OriginFinder = field(init=False)
     left: int = MOST_WORK
-    _programs: dict[int, Program] = field(default_factory=dict)  # of a node, by its identity
-    _homes: dict[int, Program] = field(default_factory=dict)  # the program that a node is part of
+    _programs: dict[int, CelProgram] = field(default_factory=dict)  # of a node, by its identity
+    _homes: dict[int, CelProgram] = field(default_factory=dict)  # the program that a node is part of
 
     def __post_init__(self) -> None:
         trees = {name: program.node for name, program in self.scope.programs.variables.items()}
-        self.finder = Finder(self.value, trees, self.looked)
+        self.finder = OriginFinder(self.value, trees, self.looked)
 
-    def value(self, node: Node, values: Values) -> Any:
+    def value(self, node: AstNode, values: Values) -> Any:
         """Return the value of a part of the expression. Raises EvalError or UnknownError."""
         tree = self.finder.tree_of(node)
         if tree is not None and isinstance(node, Select):
             return self.scope.activation["variables"][node.field]
         if not self._homes:
             for program in (self.program, *self.scope.programs.variables.values()):
-                self._homes |= {id(one): program for one in walk(program.node)}
+                self._homes |= {id(one): program for one in walk_nodes(program.node)}
         key = id(node)
         if key not in self._programs:
             home = self._homes[key]
             part = replace(home.checked, node=node)
-            self._programs[key] = program_of(home.text, part)
+            self._programs[key] = build_program(home.text, part)
         return self._measured(self._programs[key], {**self.scope.activation, **values})
 
-    def _measured(self, program: Program, activation: dict[str, Any]) -> Any:
+    def _measured(self, program: CelProgram, activation: dict[str, Any]) -> Any:
         """Return the value if the cost budget that is left allows it.
 
         Raises BudgetError where it does not: what a cost limit ended is not repeated here.
@@ -82,7 +87,7 @@ class _Judge:
         self.left -= cost
         return value
 
-    def truth(self, node: Node, values: Values) -> Any:
+    def truth(self, node: AstNode, values: Values) -> Any:
         """Return the value of a condition, or None if it fails."""
         try:
             return self.value(node, values)
@@ -91,7 +96,7 @@ class _Judge:
         except (EvalError, UnknownError):
             return None
 
-    def looked(self, node: Node, values: Values, places: Places, wanted: bool) -> list[Path]:
+    def looked(self, node: AstNode, values: Values, places: VariableOrigins, wanted: bool) -> list[FieldPath]:
         """Return the paths that made a condition not `wanted`."""
         tree = self.finder.tree_of(node)
         if tree is not None:
@@ -104,7 +109,7 @@ class _Judge:
             return self._loop(node, values, places, wanted)
         return self.read(node, values, places)
 
-    def junction(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+    def junction(self, node: Call, values: Values, places: VariableOrigins, wanted: bool) -> list[FieldPath]:
         """Return the paths of the parts of `&&` or `
 
         ` that are not `wanted`.
@@ -112,20 +117,22 @@ class _Judge:
         guilty = [one for one in node.arguments if self.truth(one, values) is not wanted]
         return [path for one in guilty for path in self.looked(one, values, places, wanted)]
 
-    def negation(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+    def negation(self, node: Call, values: Values, places: VariableOrigins, wanted: bool) -> list[FieldPath]:
         """Return the paths of the operand of `!`."""
         return self.looked(node.arguments[0], values, places, not wanted)
 
-    def choice(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
+    def choice(self, node: Call, values: Values, places: VariableOrigins, wanted: bool) -> list[FieldPath]:
         """Return the paths of the branch that `?:` took, or of the condition if the branch read nothing."""
         condition, first, second = node.arguments
         taken = self.truth(condition, values)
         branch = first if taken is True else second
         return self.looked(branch, values, places, wanted) or self.read(condition, values, places)
 
-    def _loop(self, node: Comprehension, values: Values, places: Places, wanted: bool) -> list[Path]:
-        condition = _condition(node)
-        found: list[Path] = []
+    def _loop(
+        self, node: Comprehension, values: Values, places: VariableOrigins, wanted: bool
+    ) -> list[FieldPath]:
+        condition = _find_macro_condition(node)
+        found: list[FieldPath] = []
         elements = self.finder.elements(node.range, values, places)
         for place, value in elements:
             inner, known = {**values, node.variable: value}, {**places, node.variable: place}
@@ -136,7 +143,7 @@ class _Judge:
             return found
         return [*found, *self.read(node.range, values, places)]  # if none matches, the list is a cause too
 
-    def read(self, node: Node, values: Values, places: Places) -> list[Path]:
+    def read(self, node: AstNode, values: Values, places: VariableOrigins) -> list[FieldPath]:
         """Return every path that an expression reads."""
         tree = self.finder.tree_of(node)
         if tree is not None and not isinstance(tree, Comprehension | Call | ListNode):
@@ -144,22 +151,22 @@ class _Judge:
         place = self.finder.of(node, values, places)
         if isinstance(node, Call) and node.function == "@in":
             place = self.finder.entry(node, values, places)
-        paths = list(place.paths()) if isinstance(place, ValueOrigin) else []
+        paths = list(place.paths()) if isinstance(place, ExpressionOrigin) else []
         if isinstance(node, Call) and node.function in ("_[_]", "@in"):
             key = node.arguments[node.function == "_[_]"]
             paths += self.read(key, values, places) if paths else []
-        of_object = any(path[0] != PARAMS for path in paths)
+        of_object = any(path[0] != PARAMS_PREFIX for path in paths)
         if of_object or (place is not None and not paths and isinstance(node, Ident | Select)):
             return paths
         # In a loop, follow only its range and its initial value: the rest reads variables without places.
-        below = (node.range, node.initial) if isinstance(node, Comprehension) else children(node)
+        below = (node.range, node.initial) if isinstance(node, Comprehension) else list_children(node)
         # A parameter that is looked up by a field of the object does not hide that field.
         parts = below if tree is None else (tree,)
         known = ({}, {}) if tree is not None else (values, places)
         return [*paths, *(path for part in parts for path in self.read(part, *known))]
 
 
-def _condition(node: Comprehension) -> Node | None:
+def _find_macro_condition(node: Comprehension) -> AstNode | None:
     """Return the condition of all, exists or exists_one.
 
     In cel-go's macros, it is the argument of the step that is not the accumulator.
@@ -171,7 +178,7 @@ def _condition(node: Comprehension) -> Node | None:
     return parts[0] if parts else None
 
 
-_LOGIC: dict[str, Callable[[_Judge, Call, Values, Places, bool], list[Path]]] = {
+_LOGIC: dict[str, Callable[[_Judge, Call, Values, VariableOrigins, bool], list[FieldPath]]] = {
     "_&&_": _Judge.junction,
     "_||_": _Judge.junction,
     "!_": _Judge.negation,

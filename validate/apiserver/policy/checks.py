@@ -10,17 +10,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gangplan.cel.lexer import RESERVED
+from gangplan.cel.lexer import CEL_RESERVED_WORDS
+from gangplan.findings import FieldPath
+from gangplan.objects import Body
 from gangplan.validate.apiserver.forms import is_label_1035, is_qualified, is_subdomain
 from gangplan.validate.apiserver.policy.checks_match import (
     Problems,
-    match_problems,
-    one_of,
-    selector_problems,
-    wrong,
+    check_match_resources,
+    check_one_of,
+    check_policy_selector,
+    report_wrong_field,
 )
-from gangplan.validate.apiserver.policy.model import Body, Path
-from gangplan.validate.apiserver.schema_messages import shortened
+from gangplan.validate.apiserver.schema_messages import shorten_repr
 from gangplan.validate.problems import Problem
 
 MOST_CONDITIONS, MOST_ANNOTATIONS, MOST_ANNOTATION_BYTES = 64, 20, 5 * 1024
@@ -29,182 +30,200 @@ ACTIONS = ("Audit", "Deny", "Warn")
 IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 
 
-def policy_problems(body: Body) -> list[Problem]:
+def check_policy_object(body: Body) -> list[Problem]:
     """Return the problems of a ValidatingAdmissionPolicy, apart from its expressions."""
-    return list(_policy(body))
+    return list(_check_policy_fields(body))
 
 
-def binding_problems(body: Body) -> list[Problem]:
+def check_policy_binding(body: Body) -> list[Problem]:
     """Return the problems of a ValidatingAdmissionPolicyBinding."""
-    return list(_binding(body))
+    return list(_check_binding_fields(body))
 
 
-def _policy(body: Body) -> Problems:
-    yield from _object_name(body)
+def _check_policy_fields(body: Body) -> Problems:
+    yield from _check_policy_name(body)
     spec = body.get("spec")
     if not isinstance(spec, dict):
-        yield wrong(("spec",), "is missing", "A policy without spec says nothing.")
+        yield report_wrong_field(("spec",), "is missing", "A policy without spec says nothing.")
         return
-    at: Path = ("spec",)
-    yield from one_of((*at, "failurePolicy"), spec.get("failurePolicy", "Fail"), ("Fail", "Ignore"))
+    at: FieldPath = ("spec",)
+    yield from check_one_of((*at, "failurePolicy"), spec.get("failurePolicy", "Fail"), ("Fail", "Ignore"))
     if spec.get("paramKind") is not None:
-        yield from _param_kind(spec["paramKind"], (*at, "paramKind"))
+        yield from _check_param_kind(spec["paramKind"], (*at, "paramKind"))
     constraints = spec.get("matchConstraints")
     if constraints is None:
-        yield wrong((*at, "matchConstraints"), "is missing", "Name the resources with resourceRules.")
+        yield report_wrong_field(
+            (*at, "matchConstraints"), "is missing", "Name the resources with resourceRules."
+        )
     else:
-        yield from match_problems(constraints, (*at, "matchConstraints"))
+        yield from check_match_resources(constraints, (*at, "matchConstraints"))
         if not constraints.get("resourceRules"):
             where = (*at, "matchConstraints", "resourceRules")
-            yield wrong(where, "names no resource", "At least one rule is needed.")
-    yield from _conditions(spec.get("matchConditions") or (), (*at, "matchConditions"))
-    yield from _variables(spec.get("variables") or (), (*at, "variables"))
+            yield report_wrong_field(where, "names no resource", "At least one rule is needed.")
+    yield from _check_match_conditions(spec.get("matchConditions") or (), (*at, "matchConditions"))
+    yield from _check_policy_variables(spec.get("variables") or (), (*at, "variables"))
     if not spec.get("validations") and not spec.get("auditAnnotations"):
-        yield wrong((*at, "validations"), "there is none", "Write a validation or an audit annotation.")
+        yield report_wrong_field(
+            (*at, "validations"), "there is none", "Write a validation or an audit annotation."
+        )
     for index, validation in enumerate(spec.get("validations") or ()):
-        yield from _validation(validation, (*at, "validations", index))
-    yield from _annotations(body, spec.get("auditAnnotations") or (), (*at, "auditAnnotations"))
+        yield from _check_policy_validation(validation, (*at, "validations", index))
+    yield from _check_audit_annotations(body, spec.get("auditAnnotations") or (), (*at, "auditAnnotations"))
 
 
-def _binding(body: Body) -> Problems:
-    yield from _object_name(body)
+def _check_binding_fields(body: Body) -> Problems:
+    yield from _check_policy_name(body)
     spec = body.get("spec")
     if not isinstance(spec, dict):
-        yield wrong(("spec",), "is missing", "A binding without spec binds nothing.")
+        yield report_wrong_field(("spec",), "is missing", "A binding without spec binds nothing.")
         return
     name = spec.get("policyName") or ""
     if not name:
-        yield wrong(("spec", "policyName"), "is empty", "Name the policy that is bound.")
+        yield report_wrong_field(("spec", "policyName"), "is empty", "Name the policy that is bound.")
     elif not is_subdomain(name):
-        yield wrong(("spec", "policyName"), f"{name!r} is not the name of an object")
+        yield report_wrong_field(("spec", "policyName"), f"{name!r} is not the name of an object")
     if spec.get("paramRef") is not None:
-        yield from _param_ref(spec["paramRef"], ("spec", "paramRef"))
+        yield from _check_param_ref(spec["paramRef"], ("spec", "paramRef"))
     if spec.get("matchResources") is not None:
-        yield from match_problems(spec["matchResources"], ("spec", "matchResources"))
-    yield from _actions(spec.get("validationActions") or (), ("spec", "validationActions"))
+        yield from check_match_resources(spec["matchResources"], ("spec", "matchResources"))
+    yield from _check_validation_actions(spec.get("validationActions") or (), ("spec", "validationActions"))
 
 
-def _object_name(body: Body) -> Problems:
+def _check_policy_name(body: Body) -> Problems:
     name = (body.get("metadata") or {}).get("name")
     if not isinstance(name, str) or not is_subdomain(name):
         help = "Lower-case letters, digits, '-' and '.', starting and ending with a letter or digit."
-        yield wrong(("metadata", "name"), f"{shortened(name)} cannot be a name", help)
+        yield report_wrong_field(("metadata", "name"), f"{shorten_repr(name)} cannot be a name", help)
 
 
-def _blank(text: Any) -> bool:
+def _is_blank_text(text: Any) -> bool:
     return not isinstance(text, str) or not text.strip()
 
 
 # --- parts of a policy ---------------------------------------------------------------------------------
 
 
-def _param_kind(kind: Mapping[str, Any], path: Path) -> Problems:
+def _check_param_kind(kind: Mapping[str, Any], path: FieldPath) -> Problems:
     api_version = kind.get("apiVersion") or ""
     group, _, version = api_version.rpartition("/")
     if not api_version:
-        yield wrong((*path, "apiVersion"), "is empty", "Write v1 for a ConfigMap.")
+        yield report_wrong_field((*path, "apiVersion"), "is empty", "Write v1 for a ConfigMap.")
     elif "/" in group or (group and not is_subdomain(group)):
-        yield wrong((*path, "apiVersion"), f"{api_version!r} is not a group and a version")
+        yield report_wrong_field((*path, "apiVersion"), f"{api_version!r} is not a group and a version")
     elif not is_label_1035(version):
-        yield wrong((*path, "apiVersion"), f"{api_version!r} has no version")
+        yield report_wrong_field((*path, "apiVersion"), f"{api_version!r} has no version")
     name = kind.get("kind") or ""
     if not name:
-        yield wrong((*path, "kind"), "is empty", "Write ConfigMap, or the kind of your parameters.")
+        yield report_wrong_field(
+            (*path, "kind"), "is empty", "Write ConfigMap, or the kind of your parameters."
+        )
     elif not is_label_1035(name.lower()):
-        yield wrong((*path, "kind"), f"{name!r} is not a kind")
+        yield report_wrong_field((*path, "kind"), f"{name!r} is not a kind")
 
 
-def _conditions(conditions: Sequence[Mapping[str, Any]], path: Path) -> Problems:
+def _check_match_conditions(conditions: Sequence[Mapping[str, Any]], path: FieldPath) -> Problems:
     if len(conditions) > MOST_CONDITIONS:
-        yield wrong(path, f"there are {len(conditions)}; the most is {MOST_CONDITIONS}")
+        yield report_wrong_field(path, f"there are {len(conditions)}; the most is {MOST_CONDITIONS}")
     seen = set()
     for index, one in enumerate(conditions):
         name = one.get("name") or ""
-        if _blank(one.get("expression")):
-            yield wrong((*path, index, "expression"), "is empty")
+        if _is_blank_text(one.get("expression")):
+            yield report_wrong_field((*path, index, "expression"), "is empty")
         if not name:
-            yield wrong((*path, index, "name"), "is empty")
+            yield report_wrong_field((*path, index, "name"), "is empty")
         elif not is_qualified(name):
-            yield wrong((*path, index, "name"), f"{name!r} is not a name", "Letters, digits, '-', '_', '.'.")
+            yield report_wrong_field(
+                (*path, index, "name"), f"{name!r} is not a name", "Letters, digits, '-', '_', '.'."
+            )
         if name and name in seen:
-            yield wrong((*path, index, "name"), f"{name!r} is used twice")
+            yield report_wrong_field((*path, index, "name"), f"{name!r} is used twice")
         seen.add(name)
 
 
-def _variables(variables: Sequence[Mapping[str, Any]], path: Path) -> Problems:
+def _check_policy_variables(variables: Sequence[Mapping[str, Any]], path: FieldPath) -> Problems:
     seen = set()
     for index, one in enumerate(variables):
         name = one.get("name") or ""
-        if _blank(name):
-            yield wrong((*path, index, "name"), "is empty")
-        elif not IDENTIFIER.fullmatch(name) or name in RESERVED:
+        if _is_blank_text(name):
+            yield report_wrong_field((*path, index, "name"), "is empty")
+        elif not IDENTIFIER.fullmatch(name) or name in CEL_RESERVED_WORDS:
             help = "Letters, digits and '_', not starting with a digit, and no word of the language."
-            yield wrong((*path, index, "name"), f"{name!r} cannot be used in expressions", help)
+            yield report_wrong_field((*path, index, "name"), f"{name!r} cannot be used in expressions", help)
         elif name in seen:  # a list map of the API: the server reads it, then refuses the second
-            yield wrong((*path, index, "name"), f"{name!r} is used twice")
+            yield report_wrong_field((*path, index, "name"), f"{name!r} is used twice")
         seen.add(name)
-        if _blank(one.get("expression")):
-            yield wrong((*path, index, "expression"), "is empty")
+        if _is_blank_text(one.get("expression")):
+            yield report_wrong_field((*path, index, "expression"), "is empty")
 
 
-def _validation(one: Mapping[str, Any], path: Path) -> Problems:
-    if _blank(one.get("expression")):
-        yield wrong((*path, "expression"), "is empty")
+def _check_policy_validation(one: Mapping[str, Any], path: FieldPath) -> Problems:
+    if _is_blank_text(one.get("expression")):
+        yield report_wrong_field((*path, "expression"), "is empty")
     said, message = one.get("messageExpression") or "", one.get("message") or ""
-    if said and _blank(said):
-        yield wrong((*path, "messageExpression"), "holds only blanks", "Remove it, or write an expression.")
-    if message and _blank(message):
-        yield wrong((*path, "message"), "holds only blanks", "Remove it, or write a sentence.")
+    if said and _is_blank_text(said):
+        yield report_wrong_field(
+            (*path, "messageExpression"), "holds only blanks", "Remove it, or write an expression."
+        )
+    if message and _is_blank_text(message):
+        yield report_wrong_field((*path, "message"), "holds only blanks", "Remove it, or write a sentence.")
     elif re.search(r"[\n\r]", message.strip()):
-        yield wrong((*path, "message"), "has several lines", "Write one line.")
+        yield report_wrong_field((*path, "message"), "has several lines", "Write one line.")
     if one.get("reason") is not None:
-        yield from one_of((*path, "reason"), one["reason"], REASONS)
+        yield from check_one_of((*path, "reason"), one["reason"], REASONS)
 
 
-def _annotations(body: Body, annotations: Sequence[Mapping[str, Any]], path: Path) -> Problems:
+def _check_audit_annotations(
+    body: Body, annotations: Sequence[Mapping[str, Any]], path: FieldPath
+) -> Problems:
     if len(annotations) > MOST_ANNOTATIONS:
-        yield wrong(path, f"there are {len(annotations)}; the most is {MOST_ANNOTATIONS}")
+        yield report_wrong_field(path, f"there are {len(annotations)}; the most is {MOST_ANNOTATIONS}")
     seen = set()
     for index, one in enumerate(annotations):
         key, text = one.get("key") or "", one.get("valueExpression")
         if not is_qualified(f"{(body.get('metadata') or {}).get('name')}/{key}"):
-            yield wrong((*path, index, "key"), f"{key!r} is not the key of an annotation")
+            yield report_wrong_field((*path, index, "key"), f"{key!r} is not the key of an annotation")
         if key in seen:
-            yield wrong((*path, index, "key"), f"{key!r} is used twice")
+            yield report_wrong_field((*path, index, "key"), f"{key!r} is used twice")
         seen.add(key)
-        if _blank(text):
-            yield wrong((*path, index, "valueExpression"), "is empty")
+        if _is_blank_text(text):
+            yield report_wrong_field((*path, index, "valueExpression"), "is empty")
         elif len(str(text).strip().encode()) > MOST_ANNOTATION_BYTES:
-            yield wrong((*path, index, "valueExpression"), f"has more than {MOST_ANNOTATION_BYTES} bytes")
+            yield report_wrong_field(
+                (*path, index, "valueExpression"), f"has more than {MOST_ANNOTATION_BYTES} bytes"
+            )
 
 
 # --- parts of a binding --------------------------------------------------------------------------------
 
 
-def _param_ref(ref: Mapping[str, Any], path: Path) -> Problems:
+def _check_param_ref(ref: Mapping[str, Any], path: FieldPath) -> Problems:
     name, selector = ref.get("name") or "", ref.get("selector")
     if name and (name in (".", "..") or re.search(r"[/%]", name)):
-        yield wrong((*path, "name"), f"{name!r} is not the name of an object")
+        yield report_wrong_field((*path, "name"), f"{name!r} is not the name of an object")
     if name and selector is not None:
-        yield wrong((*path, "name"), "is given beside a selector", "Keep one of name and selector.")
+        yield report_wrong_field(
+            (*path, "name"), "is given beside a selector", "Keep one of name and selector."
+        )
     if not name and selector is None:
-        yield wrong(path, "has neither name nor selector", "Name the parameter object.")
+        yield report_wrong_field(path, "has neither name nor selector", "Name the parameter object.")
     if selector is not None:
-        yield from selector_problems(selector, (*path, "selector"))
+        yield from check_policy_selector(selector, (*path, "selector"))
     action = ref.get("parameterNotFoundAction")
     if not action:
         help = "Deny refuses requests while the object is missing, Allow lets them through."
-        yield wrong((*path, "parameterNotFoundAction"), "is missing", help)
+        yield report_wrong_field((*path, "parameterNotFoundAction"), "is missing", help)
     else:
-        yield from one_of((*path, "parameterNotFoundAction"), action, ("Allow", "Deny"))
+        yield from check_one_of((*path, "parameterNotFoundAction"), action, ("Allow", "Deny"))
 
 
-def _actions(actions: Sequence[str], path: Path) -> Problems:
+def _check_validation_actions(actions: Sequence[str], path: FieldPath) -> Problems:
     if not actions:
-        yield wrong(path, "there is none", "Write [Deny], [Warn] or [Audit].")
+        yield report_wrong_field(path, "there is none", "Write [Deny], [Warn] or [Audit].")
     for index, action in enumerate(actions):
-        yield from one_of((*path, index), action, ACTIONS)
+        yield from check_one_of((*path, index), action, ACTIONS)
         if action in actions[:index]:
-            yield wrong((*path, index), f"{action} is listed twice", "Keep one.")
+            yield report_wrong_field((*path, index), f"{action} is listed twice", "Keep one.")
     if "Deny" in actions and "Warn" in actions:
-        yield wrong(path, "Deny and Warn exclude each other", "Deny says the same to the user: drop Warn.")
+        yield report_wrong_field(
+            path, "Deny and Warn exclude each other", "Deny says the same to the user: drop Warn."
+        )

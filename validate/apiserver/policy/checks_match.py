@@ -9,63 +9,63 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gangplan.findings import FieldPath
 from gangplan.rules.policy import POLICY_INVALID
 from gangplan.validate.apiserver.forms import LABEL_VALUE, is_qualified
-from gangplan.validate.apiserver.policy.model import Path
-from gangplan.validate.problems import Problem, dotted
+from gangplan.validate.problems import Problem, format_path
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 
 Problems = Iterator[Problem]
 
 
-def wrong(path: Path, message: str, help: str = "") -> Problem:
+def report_wrong_field(path: FieldPath, message: str, help: str = "") -> Problem:
     """Return the problem of a field."""
-    return Problem(path, f"{dotted(path)}: {message}", help, POLICY_INVALID)
+    return Problem(path, f"{format_path(path)}: {message}", help, POLICY_INVALID)
 
 
-def one_of(path: Path, value: Any, words: Sequence[str]) -> Problems:
+def check_one_of(path: FieldPath, value: Any, words: Sequence[str]) -> Problems:
     """Check that a word is one of a few."""
     if value not in words:
-        yield wrong(path, f"{value!r} is not one of {', '.join(words)}")
+        yield report_wrong_field(path, f"{value!r} is not one of {', '.join(words)}")
 
 
-def match_problems(match: Mapping[str, Any], path: Path) -> Problems:
+def check_match_resources(match: Mapping[str, Any], path: FieldPath) -> Problems:
     """Check matchConstraints or matchResources."""
     policy = match.get("matchPolicy", "Equivalent")
-    yield from one_of((*path, "matchPolicy"), policy, ("Equivalent", "Exact"))
+    yield from check_one_of((*path, "matchPolicy"), policy, ("Equivalent", "Exact"))
     for name in ("namespaceSelector", "objectSelector"):
         if match.get(name):
-            yield from selector_problems(match[name], (*path, name))
+            yield from check_policy_selector(match[name], (*path, name))
     for name in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(name) or ()):
-            yield from _rule(rule, (*path, name, index))
+            yield from _check_resource_rule(rule, (*path, name, index))
 
 
-def selector_problems(selector: Mapping[str, Any], path: Path) -> Problems:
+def check_policy_selector(selector: Mapping[str, Any], path: FieldPath) -> Problems:
     """Check a label selector."""
     for key, value in (selector.get("matchLabels") or {}).items():
-        yield from _label(key, [value], (*path, "matchLabels", key))
+        yield from _check_selector_label(key, [value], (*path, "matchLabels", key))
     for index, entry in enumerate(selector.get("matchExpressions") or ()):
         at = (*path, "matchExpressions", index)
         operator, values = entry.get("operator"), entry.get("values") or ()
-        yield from one_of((*at, "operator"), operator, ("DoesNotExist", "Exists", "In", "NotIn"))
+        yield from check_one_of((*at, "operator"), operator, ("DoesNotExist", "Exists", "In", "NotIn"))
         if operator in ("In", "NotIn") and not values:
-            yield wrong((*at, "values"), f"is empty with operator {operator}")
+            yield report_wrong_field((*at, "values"), f"is empty with operator {operator}")
         if operator in ("Exists", "DoesNotExist") and values:
-            yield wrong((*at, "values"), f"is given beside operator {operator}", "Remove it.")
-        yield from _label(entry.get("key") or "", values, (*at, "key"))
+            yield report_wrong_field((*at, "values"), f"is given beside operator {operator}", "Remove it.")
+        yield from _check_selector_label(entry.get("key") or "", values, (*at, "key"))
 
 
-def _label(key: str, values: Sequence[str], path: Path) -> Problems:
+def _check_selector_label(key: str, values: Sequence[str], path: FieldPath) -> Problems:
     if not is_qualified(key):
-        yield wrong(path, f"{key!r} is not the key of a label")
+        yield report_wrong_field(path, f"{key!r} is not the key of a label")
     for value in values:
         if not isinstance(value, str) or len(value) > 63 or not LABEL_VALUE.fullmatch(value):
-            yield wrong(path, f"{value!r} is not the value of a label")
+            yield report_wrong_field(path, f"{value!r} is not the value of a label")
 
 
-def _rule(rule: Mapping[str, Any], path: Path) -> Problems:
+def _check_resource_rule(rule: Mapping[str, Any], path: FieldPath) -> Problems:
     for name, what in (
         ("operations", "operations"),
         ("apiGroups", "API groups"),
@@ -73,41 +73,47 @@ def _rule(rule: Mapping[str, Any], path: Path) -> Problems:
     ):
         words = rule.get(name) or ()
         if not words:
-            yield wrong((*path, name), "is empty", "Write ['*'] for all.")
+            yield report_wrong_field((*path, name), "is empty", "Write ['*'] for all.")
         if len(words) > 1 and "*" in words:
-            yield wrong((*path, name), f"'*' is given beside other {what}", "Keep '*' alone.")
+            yield report_wrong_field((*path, name), f"'*' is given beside other {what}", "Keep '*' alone.")
         for index, word in enumerate(words):
             if name == "operations":
-                yield from one_of((*path, name, index), word, OPERATIONS)
+                yield from check_one_of((*path, name, index), word, OPERATIONS)
             if name == "apiVersions" and not word:
-                yield wrong((*path, name, index), "is empty")
-    yield from _resources(rule.get("resources") or (), (*path, "resources"))
+                yield report_wrong_field((*path, name, index), "is empty")
+    yield from _check_rule_resources(rule.get("resources") or (), (*path, "resources"))
     if rule.get("scope") is not None:
-        yield from one_of((*path, "scope"), rule["scope"], ("*", "Cluster", "Namespaced"))
+        yield from check_one_of((*path, "scope"), rule["scope"], ("*", "Cluster", "Namespaced"))
     names = rule.get("resourceNames") or ()
     for index, name in enumerate(names):
         if not name or name in (".", "..") or re.search(r"[/%]", name):
-            yield wrong((*path, "resourceNames", index), f"{name!r} is not the name of an object")
+            yield report_wrong_field(
+                (*path, "resourceNames", index), f"{name!r} is not the name of an object"
+            )
         if name in names[:index]:
-            yield wrong((*path, "resourceNames", index), f"{name!r} is listed twice", "Keep one.")
+            yield report_wrong_field(
+                (*path, "resourceNames", index), f"{name!r} is listed twice", "Keep one."
+            )
 
 
-def _resources(resources: Sequence[str], path: Path) -> Problems:
+def _check_rule_resources(resources: Sequence[str], path: FieldPath) -> Problems:
     if not resources:
-        yield wrong(path, "is empty", "Name resources by their plural, such as trainjobs.")
+        yield report_wrong_field(path, "is empty", "Name resources by their plural, such as trainjobs.")
     if len(resources) > 1 and "*/*" in resources:
-        yield wrong(path, "'*/*' is given beside other resources", "Keep '*/*' alone.")
+        yield report_wrong_field(path, "'*/*' is given beside other resources", "Keep '*/*' alone.")
     # The server checks only the last entry without a slash; so do we.
     plain = [name for name in resources if name and "/" not in name]
     if "*" in plain and plain[-1] != "*":
-        yield wrong(path, "'*' is given beside other resources", "Keep '*' alone.")
+        yield report_wrong_field(path, "'*' is given beside other resources", "Keep '*' alone.")
     before: list[tuple[str, str]] = []
     for index, name in enumerate(resources):
         if not name:
-            yield wrong((*path, index), "is empty")
+            yield report_wrong_field((*path, index), "is empty")
         resource, slash, sub = name.partition("/")
         if not slash:
             continue
         if (resource, "*") in before or ("*", sub) in before:
-            yield wrong((*path, index), f"{name!r} is covered by an entry before it", "Remove it.")
+            yield report_wrong_field(
+                (*path, index), f"{name!r} is covered by an entry before it", "Remove it."
+            )
         before.append((resource, sub))

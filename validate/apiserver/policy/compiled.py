@@ -12,25 +12,25 @@ from dataclasses import field
 from typing import Any
 
 from gangplan.cel import types
-from gangplan.cel.admission import composed_type, expressions_minor, variables
+from gangplan.cel.admission import declare_variables, find_expressions_minor, resolve_composed_type
 from gangplan.cel.declarations import LAST_MINOR
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import CompileError
 from gangplan.cel.kept import KeptPrograms
-from gangplan.cel.program import Program
+from gangplan.cel.program import CelProgram
 from gangplan.cel.types import Type
-from gangplan.findings import Location
+from gangplan.findings import FieldPath, Location
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.rules.policy import POLICY_EXPRESSION, POLICY_VERSION
-from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Path, Validation
+from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Validation
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedExpression:
     """Why the API server would refuse an expression: its place in the policy, and the message."""
 
-    path: Path
+    path: FieldPath
     where: Location
     message: str
     rule: Rule = POLICY_EXPRESSION
@@ -42,18 +42,18 @@ class CompiledValidation:
     """A validation with its programs; `message` is None without a messageExpression."""
 
     validation: Validation
-    program: Program
-    message: Program | None
+    program: CelProgram
+    message: CelProgram | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """The programs of a policy. None of them may be used if there are refusals."""
 
-    conditions: tuple[tuple[str, Program], ...] = ()
-    variables: Mapping[str, Program] = field(default_factory=dict)
+    conditions: tuple[tuple[str, CelProgram], ...] = ()
+    variables: Mapping[str, CelProgram] = field(default_factory=dict)
     checks: tuple[CompiledValidation, ...] = ()
-    annotations: tuple[Program, ...] = ()
+    annotations: tuple[CelProgram, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -63,23 +63,23 @@ class CompiledPolicy:
     policy: AdmissionPolicy
     minor: int
     _parts: tuple[Parts, list[RefusedExpression]] | None = None
-    _first: tuple[tuple[str, Program], ...] | None = None
+    _first: tuple[tuple[str, CelProgram], ...] | None = None
     # Conditions under which the policy is silent (silent.py), by what they hold for.
     silent: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @property
-    def conditions(self) -> tuple[tuple[str, Program], ...]:
+    def conditions(self) -> tuple[tuple[str, CelProgram], ...]:
         """The match conditions by name, in order. If one is false, nothing else is compiled."""
         if self._parts is not None:
             return self._parts[0].conditions
         if self._first is None:
             compiler = _Compiler(self.policy, self.minor)
-            self._first = tuple(_conditions(compiler))
+            self._first = tuple(_compile_match_conditions(compiler))
             compiler.save()
         return self._first
 
     @property
-    def variables(self) -> Mapping[str, Program]:
+    def variables(self) -> Mapping[str, CelProgram]:
         """The variables by name, in order."""
         return self._made()[0].variables
 
@@ -89,7 +89,7 @@ class CompiledPolicy:
         return self._made()[0].checks
 
     @property
-    def annotations(self) -> tuple[Program, ...]:
+    def annotations(self) -> tuple[CelProgram, ...]:
         """The values of the audit annotations in order."""
         return self._made()[0].annotations
 
@@ -100,7 +100,7 @@ class CompiledPolicy:
 
     def _made(self) -> tuple[Parts, list[RefusedExpression]]:
         if self._parts is None:
-            self._parts = _compiled(self.policy, self.minor)
+            self._parts = _compile_policy_parts(self.policy, self.minor)
         return self._parts
 
 
@@ -118,18 +118,24 @@ class _Compiler:
             self.kept.save()
 
     def program(
-        self, text: str, path: Path, wanted: tuple[Type, ...], *, authorizer: bool = True, plain: bool = False
-    ) -> Program | None:
+        self,
+        text: str,
+        path: FieldPath,
+        wanted: tuple[Type, ...],
+        *,
+        authorizer: bool = True,
+        plain: bool = False,
+    ) -> CelProgram | None:
         """Return the program of one expression, or record a refusal and return None.
 
         An empty `wanted` accepts any type.
         """
-        names = variables(
+        names = declare_variables(
             has_params=self.policy.param_kind is not None, has_authorizer=authorizer, composed=self.composed
         )
         if plain or not self.policy.variables:
             del names["variables"]
-        minor = expressions_minor(self.minor)
+        minor = find_expressions_minor(self.minor)
         # Policies of a pack share variables; their types decide the rest.
         key = minor, text, tuple(names), tuple(self.composed.items())
         try:
@@ -137,10 +143,10 @@ class _Compiler:
             if program is None:
                 program = _PROGRAMS[key] = self._compiled(text, minor, names)
         except CompileError as wrong:
-            since = _first_minor(text, names, minor)
+            since = _find_first_supporting_minor(text, names, minor)
             for issue in wrong.issues:
                 where = self.policy.written.inside(path, issue.offset)
-                self.refused.append(_refused(path, where, issue.message, since, self.minor))
+                self.refused.append(_build_refused_expression(path, where, issue.message, since, self.minor))
                 if since is not None:
                     break
             return None
@@ -149,7 +155,7 @@ class _Compiler:
             return None
         return program
 
-    def _compiled(self, text: str, minor: int, names: Mapping[str, Type]) -> Program:
+    def _compiled(self, text: str, minor: int, names: Mapping[str, Type]) -> CelProgram:
         """Return a program, cached by earlier commands if the policy comes with gangplan.
 
         Raises CompileError.
@@ -161,7 +167,7 @@ class _Compiler:
             self.kept = KeptPrograms(self.policy.name)
         return self.kept.compile(environment, text, self.composed)
 
-    def _mistyped(self, path: Path, found: Type, wanted: tuple[Type, ...]) -> None:
+    def _mistyped(self, path: FieldPath, found: Type, wanted: tuple[Type, ...]) -> None:
         names = " or ".join(map(str, wanted))
         help = ""
         if found == types.DYN and wanted == (types.BOOL,):
@@ -170,12 +176,12 @@ class _Compiler:
         self.refused.append(RefusedExpression(path, self.policy.written.inside(path, 0), message, help=help))
 
 
-_PROGRAMS: dict[tuple[int, str, tuple[str, ...], tuple[tuple[str, Type], ...]], Program] = {}
+_PROGRAMS: dict[tuple[int, str, tuple[str, ...], tuple[tuple[str, Type], ...]], CelProgram] = {}
 # Compiled policies by the document they came from: clusters of one minor share them.
 _KNOWN: dict[tuple[int, int, bool], tuple[object, CompiledPolicy]] = {}
 
 
-def compiled(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
+def compile_policy(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
     """Return a policy for a server of Kubernetes 1.`minor`."""
     document: object = policy.written.document
     if document is None and not policy.written.is_shipped:
@@ -189,16 +195,16 @@ def compiled(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
     return _KNOWN[key][1]
 
 
-def _compiled(policy: AdmissionPolicy, minor: int) -> tuple[Parts, list[RefusedExpression]]:
+def _compile_policy_parts(policy: AdmissionPolicy, minor: int) -> tuple[Parts, list[RefusedExpression]]:
     compiler = _Compiler(policy, minor)
-    conditions = tuple(_conditions(compiler))
-    programs: dict[str, Program] = {}
+    conditions = tuple(_compile_match_conditions(compiler))
+    programs: dict[str, CelProgram] = {}
     for one in policy.variables:
         program = compiler.program(one.text, one.path, ())
-        compiler.composed[one.name] = composed_type(program.type) if program else types.DYN
+        compiler.composed[one.name] = resolve_composed_type(program.type) if program else types.DYN
         if program is not None:
             programs[one.name] = program
-    checks = list(_checks(policy, compiler))
+    checks = list(_compile_policy_validations(policy, compiler))
     values = [
         compiler.program(one.text.strip(), one.path, (types.STRING, types.NULL)) for one in policy.annotations
     ]
@@ -207,14 +213,14 @@ def _compiled(policy: AdmissionPolicy, minor: int) -> tuple[Parts, list[RefusedE
     return Parts(conditions, programs, tuple(checks), annotations), compiler.refused
 
 
-def _conditions(compiler: _Compiler) -> Iterator[tuple[str, Program]]:
+def _compile_match_conditions(compiler: _Compiler) -> Iterator[tuple[str, CelProgram]]:
     for one in compiler.policy.conditions:
         program = compiler.program(one.text, one.path, (types.BOOL,), plain=True)
         if program is not None:
             yield one.name, program
 
 
-def _checks(policy: AdmissionPolicy, compiler: _Compiler) -> Iterator[CompiledValidation]:
+def _compile_policy_validations(policy: AdmissionPolicy, compiler: _Compiler) -> Iterator[CompiledValidation]:
     for one in policy.validations:
         program = compiler.program(one.text, (*one.path, "expression"), (types.BOOL,))
         message = None
@@ -225,7 +231,7 @@ def _checks(policy: AdmissionPolicy, compiler: _Compiler) -> Iterator[CompiledVa
             yield CompiledValidation(one, program, message)
 
 
-def _first_minor(text: str, names: Mapping[str, Type], minor: int) -> int | None:
+def _find_first_supporting_minor(text: str, names: Mapping[str, Type], minor: int) -> int | None:
     """Return the first later minor whose functions make an expression compile, or None."""
     for later in range(minor + 1, LAST_MINOR + 1):
         try:
@@ -236,10 +242,12 @@ def _first_minor(text: str, names: Mapping[str, Type], minor: int) -> int | None
     return None
 
 
-def _refused(path: Path, where: Location, message: str, since: int | None, minor: int) -> RefusedExpression:
+def _build_refused_expression(
+    path: FieldPath, where: Location, message: str, since: int | None, minor: int
+) -> RefusedExpression:
     if since is None:
         return RefusedExpression(path, where, message)
     first = since + 1  # new policies may use what the minor before the server's has
     said = f"the expression needs Kubernetes 1.{first} or later, the cluster has 1.{minor}: {message}"
-    help = f"Write it without functions that are newer than 1.{expressions_minor(minor)}."
+    help = f"Write it without functions that are newer than 1.{find_expressions_minor(minor)}."
     return RefusedExpression(path, where, said, POLICY_VERSION, help)

@@ -11,15 +11,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
-from gangplan.cel.program import Program
+from gangplan.cel.program import CelProgram
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, CompiledValidation
 from gangplan.validate.apiserver.policy.matching import AdmissionRequest, UndecidableError
-from gangplan.validate.apiserver.policy.model import Body, User
-from gangplan.validate.apiserver.policy.values import Variables, namespace_value, request_value
+from gangplan.validate.apiserver.policy.model import User
+from gangplan.validate.apiserver.policy.values import (
+    LazyVariables,
+    build_namespace_value,
+    build_request_value,
+)
 
 # apiserver v0.34, pkg/apis/cel/config.go
-PER_CALL, PER_BINDING, PER_CONDITIONS = 1_000_000, 10_000_000, 2_500_000
+COST_PER_CALL, PER_BINDING, PER_CONDITIONS = 1_000_000, 10_000_000, 2_500_000
 OWN_AUTHORIZER = "authorizer.requestResource"
 LONGEST_MESSAGE = 5 * 1024
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -53,7 +58,7 @@ class EvaluationScope:
     left: int = PER_BINDING
     spent: int = 0
 
-    def run(self, program: Program) -> Any:
+    def run(self, program: CelProgram) -> Any:
         """Return the value of an expression.
 
         Costs of policies that come with gangplan are not counted: tests limit them to a tenth of the budget.
@@ -64,9 +69,9 @@ class EvaluationScope:
             return program.evaluate(self.activation)
         self.spent = 0
         try:
-            value, cost = program.measure(self.activation, PER_CALL)
+            value, cost = program.measure(self.activation, COST_PER_CALL)
         except BudgetError:
-            self._pay(PER_CALL)
+            self._pay(COST_PER_CALL)
             raise EvalError("operation cancelled: actual cost limit exceeded") from None
         except EvalError as wrong:
             self._pay(wrong.cost)
@@ -84,35 +89,37 @@ class EvaluationScope:
         if self.programs.policy.written.is_shipped:
             return self.programs.variables[name].evaluate(self.activation)
         try:
-            value, cost = self.programs.variables[name].measure(self.activation, PER_CALL)
+            value, cost = self.programs.variables[name].measure(self.activation, COST_PER_CALL)
         except BudgetError:
-            self.spent += PER_CALL
+            self.spent += COST_PER_CALL
             raise EvalError("operation cancelled: actual cost limit exceeded") from None
         self.spent += cost
         return value
 
 
-def decide(
+def decide_request(
     compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User
 ) -> list[Decision]:
     """Return the refusals of a policy whose rules match. Raises UndecidableError."""
     try:
-        return _decide(compiled, request, params, user)
+        return _evaluate_admission_policy(compiled, request, params, user)
     except UnknownError as unknown:
         raise UndecidableError(str(unknown)) from unknown
 
 
-def _decide(
+def _evaluate_admission_policy(
     compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User
 ) -> list[Decision]:
-    base = _base(request, params, user)
+    base = _build_policy_variables(request, params, user)
     fails = compiled.policy.fails_closed
     try:
-        if not _applies(compiled, EvaluationScope(dict(base), compiled, PER_CONDITIONS), fails):
+        if not _meets_match_conditions(
+            compiled, EvaluationScope(dict(base), compiled, PER_CONDITIONS), fails
+        ):
             return []
     except EvalError as wrong:
         return [Decision(str(wrong), is_error=True)]
-    scope = scope_of(compiled, {**base, "namespaceObject": namespace_value(request)})
+    scope = scope_of(compiled, {**base, "namespaceObject": build_namespace_value(request)})
     found: list[Decision] = []
     for check in compiled.checks:
         try:
@@ -127,13 +134,13 @@ def _decide(
         if value is not True:
             found.append(Decision("", check, scope))
     try:
-        failed = list(_annotations(compiled, base, request))
+        failed = list(_evaluate_audit_annotations(compiled, base, request))
     except BudgetError:  # the results of the validations are lost
         return [Decision(OUT_OF_BUDGET, is_error=True)] if fails else []
-    return [*(_with_message(one, base, request) for one in found), *(failed if fails else ())]
+    return [*(_add_decision_message(one, base, request) for one in found), *(failed if fails else ())]
 
 
-def _annotations(
+def _evaluate_audit_annotations(
     compiled: CompiledPolicy, base: dict[str, Any], request: AdmissionRequest
 ) -> Iterator[Decision]:
     """Yield a refusal for each audit annotation whose value fails.
@@ -144,7 +151,7 @@ def _annotations(
     if not compiled.annotations:
         return
     seen = {name: value for name, value in base.items() if not name.startswith("authorizer")}
-    scope = scope_of(compiled, {**seen, "namespaceObject": namespace_value(request, is_whole=True)})
+    scope = scope_of(compiled, {**seen, "namespaceObject": build_namespace_value(request, is_whole=True)})
     for program in compiled.annotations:
         try:
             try:
@@ -159,19 +166,19 @@ def _annotations(
 
 def may_apply(compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User) -> bool:
     """Return whether no match condition is false for certain; match conditions do not see the namespace."""
-    scope = EvaluationScope(_base(request, params, user), compiled, PER_CONDITIONS)
+    scope = EvaluationScope(_build_policy_variables(request, params, user), compiled, PER_CONDITIONS)
     try:
-        return _applies(compiled, scope, compiled.policy.fails_closed)
+        return _meets_match_conditions(compiled, scope, compiled.policy.fails_closed)
     except (EvalError, UnknownError):
         return True
 
 
-def _base(request: AdmissionRequest, params: Body | None, user: User) -> dict[str, Any]:
+def _build_policy_variables(request: AdmissionRequest, params: Body | None, user: User) -> dict[str, Any]:
     """Return the variables that every expression sees."""
     return {
         "object": request.body,
         "oldObject": request.old,
-        "request": request_value(request, user),
+        "request": build_request_value(request, user),
         "params": params,
         "namespaceObject": None,
         # Calls of these raise UnknownError, whatever their value is.
@@ -183,11 +190,11 @@ def _base(request: AdmissionRequest, params: Body | None, user: User) -> dict[st
 def scope_of(compiled: CompiledPolicy, activation: dict[str, Any]) -> EvaluationScope:
     """Return a scope with the policy's variables in it."""
     scope = EvaluationScope(activation, compiled)
-    activation["variables"] = Variables(compiled.variables, scope.variable)
+    activation["variables"] = LazyVariables(compiled.variables, scope.variable)
     return scope
 
 
-def _applies(compiled: CompiledPolicy, scope: EvaluationScope, fails: bool) -> bool:
+def _meets_match_conditions(compiled: CompiledPolicy, scope: EvaluationScope, fails: bool) -> bool:
     """Return whether no match condition is false.
 
     Raises EvalError if one fails, none is false, and errors count.
@@ -207,18 +214,20 @@ def _applies(compiled: CompiledPolicy, scope: EvaluationScope, fails: bool) -> b
     return not errors
 
 
-def _with_message(decision: Decision, base: dict[str, Any], request: AdmissionRequest) -> Decision:
+def _add_decision_message(decision: Decision, base: dict[str, Any], request: AdmissionRequest) -> Decision:
     """Return the decision with the message that the user reads."""
     if decision.is_error or decision.check is None or decision.scope is None:
         return decision
     check, scope = decision.check, decision.scope
-    message = _said(check, scope_of(scope.programs, {**base, "namespaceObject": namespace_value(request)}))
+    message = _evaluate_message_expression(
+        check, scope_of(scope.programs, {**base, "namespaceObject": build_namespace_value(request)})
+    )
     if not message:
         message = check.validation.message.strip()
     return Decision(message or f"failed expression: {check.validation.text.strip()}", check, scope)
 
 
-def _said(check: CompiledValidation, scope: EvaluationScope) -> str:
+def _evaluate_message_expression(check: CompiledValidation, scope: EvaluationScope) -> str:
     """Return the value of the messageExpression, or "" if it has none that can be shown."""
     if check.message is None:
         return ""

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from gangplan.findings import FieldPath
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.model import Severity
-from gangplan.validate.apiserver.defaulting.apply import in_request, with_defaults
-from gangplan.validate.apiserver.policy.blame import blamed
+from gangplan.validate.apiserver.defaulting.apply import build_request_objects, fill_defaults
+from gangplan.validate.apiserver.policy.blame import find_cause_paths
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
-from gangplan.validate.apiserver.policy.evaluate import Decision, decide, may_apply
-from gangplan.validate.apiserver.policy.kinds import Kinds, Resource
+from gangplan.validate.apiserver.policy.evaluate import Decision, decide_request, may_apply
+from gangplan.validate.apiserver.policy.kinds import ExtraKinds, Resource
 from gangplan.validate.apiserver.policy.matching import (
     CREATE,
     UPDATE,
@@ -23,13 +25,19 @@ from gangplan.validate.apiserver.policy.matching import (
     ConversionError,
     UndecidableError,
     is_exempt,
-    matches,
+    matches_request,
 )
 from gangplan.validate.apiserver.policy.meant import Candidates, Meaning, MeaningIndex
-from gangplan.validate.apiserver.policy.model import GITOPS_USER, AdmissionPolicy, Binding, Body, Path, User
-from gangplan.validate.apiserver.policy.params import Known, ParamError, params_of
-from gangplan.validate.apiserver.policy.places import PARAMS
-from gangplan.validate.apiserver.policy.silent import Hearing, SilentWays, decided, given_of, ways_of
+from gangplan.validate.apiserver.policy.model import GITOPS_USER, AdmissionPolicy, Binding, User
+from gangplan.validate.apiserver.policy.params import ParamError, ParameterObjects, find_parameters
+from gangplan.validate.apiserver.policy.places import PARAMS_PREFIX
+from gangplan.validate.apiserver.policy.silent import (
+    Hearing,
+    SilentWays,
+    build_silence_inputs,
+    decide_unless_silent,
+    find_silent_ways,
+)
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 SEVERITIES = {"Deny": Severity.ERROR, "Warn": Severity.WARNING, "Audit": Severity.NOTE}
@@ -52,8 +60,8 @@ class Violation:
     message: str
     validation: int = -1
     reason: str = "Invalid"
-    paths: tuple[Path, ...] = ()
-    params: tuple[Path, ...] = ()
+    paths: tuple[FieldPath, ...] = ()
+    params: tuple[FieldPath, ...] = ()
     is_undecided: bool = False
     is_error: bool = False
 
@@ -71,11 +79,11 @@ class PolicyEvaluator:
     bindings: Sequence[Binding]
     params: Sequence[Body] = ()
     namespaces: Mapping[str, Body] = field(default_factory=dict)
-    kinds: Kinds = field(default_factory=Kinds)
+    kinds: ExtraKinds = field(default_factory=ExtraKinds)
     user: User = GITOPS_USER
     remembers: bool = True
     names: frozenset[str] = field(init=False)  # of the policies
-    _known: Known = field(init=False)
+    _known: ParameterObjects = field(init=False)
     _bound: dict[str, list[Binding]] = field(default_factory=dict, init=False)
     _candidates: dict[tuple[Resource, str], Candidates] = field(default_factory=dict, init=False)
     _silent: dict[tuple[Any, ...], SilentWays | None] = field(default_factory=dict, init=False)
@@ -83,7 +91,7 @@ class PolicyEvaluator:
 
     def __post_init__(self) -> None:
         self.names = frozenset(one.policy.name for one in self.policies)
-        self._known = Known(self.params)
+        self._known = ParameterObjects(self.params)
         self._index = MeaningIndex(self._meanings)
         for binding in self.bindings:
             self._bound.setdefault(binding.policy, []).append(binding)
@@ -124,7 +132,7 @@ class PolicyEvaluator:
         resource = self.kinds.find(str(body.get("apiVersion") or ""), str(body.get("kind") or ""))
         own = str((body.get("metadata") or {}).get("namespace") or "default")
         namespace = (more.get(own) or self.namespaces.get(own)) if resource.namespaced else None
-        filled, earlier = in_request(body, old, self.versions)
+        filled, earlier = build_request_objects(body, old, self.versions)
         return AdmissionRequest(filled, resource, UPDATE if old is not None else CREATE, earlier, namespace)
 
     def _bindings(self, policy: AdmissionPolicy) -> Sequence[Binding]:
@@ -143,7 +151,7 @@ class PolicyEvaluator:
         for compiled, binding in candidates.pairs:
             try:
                 if _is_about(compiled.policy, binding, request):
-                    params = params_of(compiled.policy, binding, request, self._known, self.kinds)
+                    params = find_parameters(compiled.policy, binding, request, self._known, self.kinds)
                     pairs = tuple((one, self._ways(compiled, one, request)) for one in params)
                     found.append(Meaning(compiled, binding, pairs))
             except (UndecidableError, ParamError):
@@ -156,7 +164,7 @@ class PolicyEvaluator:
         # Parameters are objects of this evaluator, so their identities stay valid.
         key = id(compiled), id(params), request.resource, request.operation, request.namespace is None
         if key not in self._silent:
-            self._silent[key] = ways_of(compiled, params, request, self.user)
+            self._silent[key] = find_silent_ways(compiled, params, request, self.user)
         return self._silent[key]
 
     def _of(self, index: int, request: AdmissionRequest) -> Iterator[Violation]:
@@ -166,7 +174,7 @@ class PolicyEvaluator:
         if not self.remembers:
             yield from self._plainly(index, candidates, request)
             return
-        given = given_of(request, self.user)
+        given = build_silence_inputs(request, self.user)
         panel = self._index.of(candidates, request)
         hearing = Hearing(panel.joint, panel.trees, given)
         for one, first in panel.open(hearing.open):
@@ -177,11 +185,13 @@ class PolicyEvaluator:
                     continue
                 for number, (param, ways) in enumerate(one.params, first):
                     known = ways, hearing.end(number) if ways else None, hearing.is_recheck
-                    for decision in decided(known, one.compiled, request, param, self.user, given):
-                        yield _violation(index, one.compiled, one.binding, decision)
+                    for decision in decide_unless_silent(
+                        known, one.compiled, request, param, self.user, given
+                    ):
+                        yield _build_policy_violation(index, one.compiled, one.binding, decision)
             except UndecidableError as unknown:
                 if self._may_apply(one.compiled, one.binding, request, unknown):
-                    yield _undecided(index, one.compiled.policy, one.binding, unknown)
+                    yield _build_undecided_violation(index, one.compiled.policy, one.binding, unknown)
         hearing.join()
 
     def _plainly(self, index: int, candidates: Candidates, request: AdmissionRequest) -> Iterator[Violation]:
@@ -192,7 +202,7 @@ class PolicyEvaluator:
                     yield from self._decided(index, compiled, binding, request)
             except UndecidableError as unknown:
                 if self._may_apply(compiled, binding, request, unknown):
-                    yield _undecided(index, compiled.policy, binding, unknown)
+                    yield _build_undecided_violation(index, compiled.policy, binding, unknown)
 
     def _may_apply(
         self, compiled: CompiledPolicy, binding: Binding, request: AdmissionRequest, unknown: UndecidableError
@@ -201,7 +211,7 @@ class PolicyEvaluator:
         if isinstance(unknown, ConversionError):
             return True  # they see the converted object
         try:
-            params = params_of(compiled.policy, binding, request, self._known, self.kinds)
+            params = find_parameters(compiled.policy, binding, request, self._known, self.kinds)
         except ParamError:
             return compiled.policy.fails_closed
         return any(may_apply(compiled, request, param, self.user) for param in params)
@@ -211,15 +221,15 @@ class PolicyEvaluator:
     ) -> Iterator[Violation]:
         policy = compiled.policy
         try:
-            params = params_of(policy, binding, request, self._known, self.kinds)
+            params = find_parameters(policy, binding, request, self._known, self.kinds)
         except ParamError as missing:
             if policy.fails_closed:
                 said = f"failed to configure binding: {missing}"
                 yield Violation(index, policy, binding, Severity.ERROR, said, is_error=True)
             return
         for param in params:
-            for decision in decide(compiled, request, param, self.user):
-                yield _violation(index, compiled, binding, decision)
+            for decision in decide_request(compiled, request, param, self.user):
+                yield _build_policy_violation(index, compiled, binding, decision)
 
 
 def _is_about(policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest) -> bool:
@@ -230,7 +240,7 @@ def _is_about(policy: AdmissionPolicy, binding: Binding, request: AdmissionReque
     unknown: list[UndecidableError] = []
     for match in (policy.match, binding.match):
         try:
-            if match is not None and not matches(match, request):
+            if match is not None and not matches_request(match, request):
                 return False
         except UndecidableError as found:
             unknown.append(found)
@@ -239,14 +249,18 @@ def _is_about(policy: AdmissionPolicy, binding: Binding, request: AdmissionReque
     return True
 
 
-def _undecided(index: int, policy: AdmissionPolicy, binding: Binding, unknown: UndecidableError) -> Violation:
+def _build_undecided_violation(
+    index: int, policy: AdmissionPolicy, binding: Binding, unknown: UndecidableError
+) -> Violation:
     message = f"policy '{policy.name}' cannot be judged without the cluster: {unknown}"
     return Violation(index, policy, binding, Severity.WARNING, message, is_undecided=True)
 
 
-def _violation(index: int, compiled: CompiledPolicy, binding: Binding, decision: Decision) -> Violation:
+def _build_policy_violation(
+    index: int, compiled: CompiledPolicy, binding: Binding, decision: Decision
+) -> Violation:
     number = compiled.checks.index(decision.check) if decision.check else -1
-    looked = blamed(decision)
+    looked = find_cause_paths(decision)
     return Violation(
         index,
         compiled.policy,
@@ -257,8 +271,8 @@ def _violation(index: int, compiled: CompiledPolicy, binding: Binding, decision:
         decision.message,
         number,
         decision.reason,
-        tuple(path for path in looked if path[0] != PARAMS),
-        tuple(path[1:] for path in looked if path[0] == PARAMS),
+        tuple(path for path in looked if path[0] != PARAMS_PREFIX),
+        tuple(path[1:] for path in looked if path[0] == PARAMS_PREFIX),
         is_error=decision.is_error,
     )
 
@@ -277,7 +291,7 @@ class Namespaces(Mapping[str, Body]):
 
     def __getitem__(self, name: str) -> Body:
         if name not in self._filled:
-            self._filled[name] = with_defaults(self._plain[name], self._versions)
+            self._filled[name] = fill_defaults(self._plain[name], self._versions)
         return self._filled[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from gangplan.model.backend import SHARED_RUNTIME, TRAINJOB
+from gangplan.model.backend import SHARED_RUNTIME_KIND, TRAINJOB
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.schema import SchemaVersions
 
@@ -37,7 +37,7 @@ CLUSTER_SCOPED = {
     "resource.k8s.io": "DeviceClass ResourceSlice",
     "scheduling.k8s.io": "PriorityClass",
     "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
-    TRAINJOB.group: SHARED_RUNTIME,
+    TRAINJOB.group: SHARED_RUNTIME_KIND,
 }
 _CLUSTER_SCOPED = frozenset(
     (group, kind) for group, names in CLUSTER_SCOPED.items() for kind in names.split()
@@ -45,7 +45,7 @@ _CLUSTER_SCOPED = frozenset(
 
 # Versions of one resource that a server serves in addition to the object's own. The server converts an object
 # to the version that a policy names (matchPolicy Equivalent); for these kinds only their operator can.
-VERSIONS = {"kueue.x-k8s.io": ("v1beta1", "v1beta2"), "autoscaling": ("v1", "v2")}
+EQUIVALENT_VERSIONS = {"kueue.x-k8s.io": ("v1beta1", "v1beta2"), "autoscaling": ("v1", "v2")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
+class ExtraKinds:
     """Kinds in addition to the built-in ones: (group, kind) -> (plural, namespaced), from CRDs."""
 
     more: Mapping[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
@@ -69,17 +69,17 @@ class Kinds:
         """Return the resource of a kind. An unknown kind is assumed to have a namespace."""
         group, _, version = api_version.rpartition("/")
         plural, namespaced = self.more.get(
-            (group, kind), (guessed(kind), (group, kind) not in _CLUSTER_SCOPED)
+            (group, kind), (guess_plural(kind), (group, kind) not in _CLUSTER_SCOPED)
         )
         return Resource(group, version, kind, plural, namespaced)
 
 
-def kinds_of(versions: SchemaVersions) -> Kinds:
+def read_extra_kinds(versions: SchemaVersions) -> ExtraKinds:
     """Return the kinds of the CRDs that the workspace imported."""
-    return Kinds(versions.crds.resources if versions.crds else {})
+    return ExtraKinds(versions.crds.resources if versions.crds else {})
 
 
-def guessed(kind: str) -> str:
+def guess_plural(kind: str) -> str:
     """Guess a plural: `NetworkPolicy` -> `networkpolicies`, `PriorityClass` -> `priorityclasses`.
 
     `Endpoints` is its own plural.

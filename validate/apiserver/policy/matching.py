@@ -8,10 +8,11 @@ object that the server would first convert to another version.
 
 from __future__ import annotations
 
+from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.policy.kinds import VERSIONS, Resource
-from gangplan.validate.apiserver.policy.model import Body, MatchRules, ResourceRule
-from gangplan.validate.apiserver.policy.selectors import is_empty, selects
+from gangplan.validate.apiserver.policy.kinds import EQUIVALENT_VERSIONS, Resource
+from gangplan.validate.apiserver.policy.model import MatchRules, ResourceRule
+from gangplan.validate.apiserver.policy.selectors import is_empty_selector, matches_policy_selector
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 # Resources that no policy judges: policies themselves (policy/generic/plugin.go), and reviews that are not
@@ -75,16 +76,16 @@ def is_exempt(resource: Resource) -> bool:
     return (resource.group, resource.plural) in _EXEMPT
 
 
-def matches(match: MatchRules, request: AdmissionRequest) -> bool:
+def matches_request(match: MatchRules, request: AdmissionRequest) -> bool:
     """Return whether the rules match the request. Raises UndecidableError."""
-    unknown = _namespace_problem(match, request)
-    if unknown is None and not _namespace_selected(match, request):
+    unknown = _describe_unknown_namespace(match, request)
+    if unknown is None and not _matches_namespace_selector(match, request):
         return False
-    if not _object_selected(match, request):
+    if not _matches_object_selector(match, request):
         return False
-    if _any_rule(match.excludes, match, request):
+    if _matches_any_resource_rule(match.excludes, match, request):
         return False
-    if match.rules and not _any_rule(match.rules, match, request):
+    if match.rules and not _matches_any_resource_rule(match.rules, match, request):
         return False
     if unknown is not None:
         raise UndecidableError(unknown)
@@ -93,76 +94,82 @@ def matches(match: MatchRules, request: AdmissionRequest) -> bool:
 
 def may_match(match: MatchRules, resource: Resource, operation: str) -> bool:
     """Return whether a request for a resource can match, whatever its object; False is certain."""
-    versions = {resource.version, *(VERSIONS.get(resource.group, ()) if match.equivalent else ())}
+    versions = {resource.version, *(EQUIVALENT_VERSIONS.get(resource.group, ()) if match.equivalent else ())}
     return not match.rules or any(
-        _listed(rule.operations, operation)
-        and _listed(rule.groups, resource.group)
-        and any(_listed(rule.versions, version) for version in versions)
+        _matches_wildcard_list(rule.operations, operation)
+        and _matches_wildcard_list(rule.groups, resource.group)
+        and any(_matches_wildcard_list(rule.versions, version) for version in versions)
         and any(_is_resource(name, resource.plural) for name in rule.resources)
         for rule in match.rules
     )
 
 
-def _namespace_problem(match: MatchRules, request: AdmissionRequest) -> str | None:
+def _describe_unknown_namespace(match: MatchRules, request: AdmissionRequest) -> str | None:
     """Return why the namespace selector cannot be evaluated, or None."""
-    if is_empty(match.namespaces) or request.is_namespace or not request.resource.namespaced:
+    if is_empty_selector(match.namespaces) or request.is_namespace or not request.resource.namespaced:
         return None
     if request.namespace is None:
         return f"the labels of namespace {request.namespace_name} are not known: gangplan does not render it"
     return None
 
 
-def _namespace_selected(match: MatchRules, request: AdmissionRequest) -> bool:
+def _matches_namespace_selector(match: MatchRules, request: AdmissionRequest) -> bool:
     if not request.resource.namespaced and not request.is_namespace:
         return True  # it never excludes cluster-scoped objects
-    if is_empty(match.namespaces):
+    if is_empty_selector(match.namespaces):
         return True
     owner = request.body if request.is_namespace else request.namespace or {}
     labels = dict((owner.get("metadata") or {}).get("labels") or {})
     if request.namespace_name:
         labels.setdefault("kubernetes.io/metadata.name", request.namespace_name)
-    return selects(match.namespaces, labels)
+    return matches_policy_selector(match.namespaces, labels)
 
 
-def _object_selected(match: MatchRules, request: AdmissionRequest) -> bool:
-    if is_empty(match.objects):
+def _matches_object_selector(match: MatchRules, request: AdmissionRequest) -> bool:
+    if is_empty_selector(match.objects):
         return True
     bodies = [body for body in (request.body, request.old) if body]
-    return any(selects(match.objects, (body.get("metadata") or {}).get("labels")) for body in bodies)
+    return any(
+        matches_policy_selector(match.objects, (body.get("metadata") or {}).get("labels")) for body in bodies
+    )
 
 
-def _any_rule(rules: tuple[ResourceRule, ...], match: MatchRules, request: AdmissionRequest) -> bool:
-    if any(_rule(rule, request, request.resource.version) for rule in rules):
+def _matches_any_resource_rule(
+    rules: tuple[ResourceRule, ...], match: MatchRules, request: AdmissionRequest
+) -> bool:
+    if any(_matches_resource_rule(rule, request, request.resource.version) for rule in rules):
         return True
     if not match.equivalent:
         return False
-    for version in VERSIONS.get(request.resource.group, ()):
-        if version != request.resource.version and any(_rule(rule, request, version) for rule in rules):
+    for version in EQUIVALENT_VERSIONS.get(request.resource.group, ()):
+        if version != request.resource.version and any(
+            _matches_resource_rule(rule, request, version) for rule in rules
+        ):
             about = f"{request.resource.plural} of {request.resource.group}/{version}"
             raise ConversionError(f"the policy names {about}; only the cluster can convert this object")
     return False
 
 
-def _rule(rule: ResourceRule, request: AdmissionRequest, version: str) -> bool:
+def _matches_resource_rule(rule: ResourceRule, request: AdmissionRequest, version: str) -> bool:
     resource = request.resource
     return (
-        _scoped(rule.scope, request)
-        and _listed(rule.operations, request.operation)
-        and _listed(rule.groups, resource.group)
-        and _listed(rule.versions, version)
+        _matches_rule_scope(rule.scope, request)
+        and _matches_wildcard_list(rule.operations, request.operation)
+        and _matches_wildcard_list(rule.groups, resource.group)
+        and _matches_wildcard_list(rule.versions, version)
         and any(_is_resource(name, resource.plural) for name in rule.resources)
         and (not rule.names or request.name in rule.names)
     )
 
 
-def _scoped(scope: str, request: AdmissionRequest) -> bool:
+def _matches_rule_scope(scope: str, request: AdmissionRequest) -> bool:
     if scope == "*":
         return True
     is_cluster = not request.resource.namespaced or request.is_namespace
     return is_cluster == (scope == "Cluster")
 
 
-def _listed(words: tuple[str, ...], word: str) -> bool:
+def _matches_wildcard_list(words: tuple[str, ...], word: str) -> bool:
     return "*" in words or word in words
 
 

@@ -12,12 +12,13 @@ from dataclasses import field
 from typing import Any
 
 from gangplan.cel.questions import QuestionTree
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
 from gangplan.validate.apiserver.policy.kinds import Resource
 from gangplan.validate.apiserver.policy.matching import CREATE, AdmissionRequest, may_match
-from gangplan.validate.apiserver.policy.model import Binding, Body
-from gangplan.validate.apiserver.policy.silent import SilentWays, joint_ways
+from gangplan.validate.apiserver.policy.model import Binding
+from gangplan.validate.apiserver.policy.silent import SilentWays, build_joint_ways
 
 # The label that every namespace has, with its name.
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -107,10 +108,10 @@ class Candidates:
             for binding in bound.get(one.policy.name, ())
         )
         rules = [rule for one, binding in pairs for rule in (one.policy.match, binding.match) if rule]
-        spaces = _labels(rule.namespaces for rule in rules)
+        spaces = _collect_selector_labels(rule.namespaces for rule in rules)
         return cls(
             pairs,
-            _labels(rule.objects for rule in rules),
+            _collect_selector_labels(rule.objects for rule in rules),
             spaces,
             any(one.names for rule in rules for one in (*rule.rules, *rule.excludes)),
             any(binding.params is not None and not binding.params.namespace for _, binding in pairs)
@@ -118,7 +119,7 @@ class Candidates:
         )
 
 
-def _labels(selectors: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
+def _collect_selector_labels(selectors: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
     """Return the labels that selectors name, sorted, each with whether its value matters."""
     found: dict[str, bool] = {}
     for selector in selectors:
@@ -144,7 +145,7 @@ class MeaningIndex:
 
     def of(self, candidates: Candidates, request: AdmissionRequest) -> Panel:
         """Return the panel that judges a request."""
-        key = _key(candidates, request)
+        key = _build_meaning_key(candidates, request)
         if key is None:
             return self._asked(candidates, request)
         if key not in self._known:
@@ -164,22 +165,22 @@ class MeaningIndex:
         return self._panels[key]
 
     def _joint_of(self, trees: tuple[QuestionTree, ...]) -> SilentWays:
-        return self._joint.setdefault(tuple(map(id, trees)), joint_ways())
+        return self._joint.setdefault(tuple(map(id, trees)), build_joint_ways())
 
 
-def _key(candidates: Candidates, request: AdmissionRequest) -> tuple[Any, ...] | None:
+def _build_meaning_key(candidates: Candidates, request: AdmissionRequest) -> tuple[Any, ...] | None:
     """Return the facts that the meanings of a request depend on, or None if they are too many."""
     if request.operation != CREATE or request.is_namespace or candidates.by_name:
         return None
-    labels = _asked_labels(candidates.labels, request.body)
-    spaces = _asked_labels(candidates.spaces, request.namespace or {})
+    labels = _select_named_object_labels(candidates.labels, request.body)
+    spaces = _select_named_object_labels(candidates.spaces, request.namespace or {})
     if labels is None or spaces is None:
         return None
     name = request.namespace_name if candidates.by_space else ""
     return request.resource, request.namespace is None, name, spaces, labels
 
 
-def _asked_labels(names: Mapping[str, bool], body: Body) -> tuple[tuple[str, str], ...] | None:
+def _select_named_object_labels(names: Mapping[str, bool], body: Body) -> tuple[tuple[str, str], ...] | None:
     """Return the labels of an object that selectors name, or None if they are not valid labels."""
     labels = (body.get("metadata") or {}).get("labels") or {}
     if not isinstance(labels, dict):

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from gangplan.findings import Location
+from gangplan.findings import FieldPath, Location
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.source import Document
 
-Body = dict[str, Any]
-Path = tuple[str | int, ...]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Written:
+class PlacedObject:
     """An object and its place: a document of a file, or a whole file if a program made the object."""
 
     body: Body
@@ -23,11 +21,11 @@ class Written:
     file: str = ""
     is_shipped: bool = False  # comes with gangplan, unchanged
 
-    def where(self, path: Path = (), key: bool = False) -> Location:
+    def where(self, path: FieldPath = (), key: bool = False) -> Location:
         """Return the place of a value of the object, or of its nearest ancestor if it is absent."""
         return self.document.where(path, key) if self.document else Location(self.file)
 
-    def inside(self, path: Path, offset: int) -> Location:
+    def inside(self, path: FieldPath, offset: int) -> Location:
         """Return the place of a character in a text of the object."""
         return self.document.inside(path, offset) if self.document else Location(self.file)
 
@@ -61,7 +59,7 @@ class Expression:
 
     name: str
     text: str
-    path: Path
+    path: FieldPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class Validation:
     """One of `validations`. `message` and `message_expression` are empty if they are not set."""
 
     text: str
-    path: Path
+    path: FieldPath
     message: str = ""
     message_expression: str = ""
     reason: str = "Invalid"
@@ -80,7 +78,7 @@ class AdmissionPolicy:
     """A ValidatingAdmissionPolicy with the defaults that the API server fills in."""
 
     name: str
-    written: Written
+    written: PlacedObject
     match: MatchRules
     fails_closed: bool = True
     param_kind: tuple[str, str] | None = None  # apiVersion, kind
@@ -106,7 +104,7 @@ class Binding:
 
     name: str
     policy: str
-    written: Written
+    written: PlacedObject
     actions: tuple[str, ...]
     params: ParamRef | None = None
     match: MatchRules | None = None
@@ -133,15 +131,15 @@ def match_of(body: Mapping[str, Any] | None) -> MatchRules:
     """Return the match rules in `matchConstraints` or `matchResources` of an object that fits its schema."""
     body = body or {}
     return MatchRules(
-        tuple(map(_rule, body.get("resourceRules") or ())),
-        tuple(map(_rule, body.get("excludeResourceRules") or ())),
+        tuple(map(_parse_resource_rule, body.get("resourceRules") or ())),
+        tuple(map(_parse_resource_rule, body.get("excludeResourceRules") or ())),
         body.get("namespaceSelector") or {},
         body.get("objectSelector") or {},
         body.get("matchPolicy", "Equivalent") == "Equivalent",
     )
 
 
-def _rule(body: Mapping[str, Any]) -> ResourceRule:
+def _parse_resource_rule(body: Mapping[str, Any]) -> ResourceRule:
     return ResourceRule(
         tuple(body.get("apiGroups") or ()),
         tuple(body.get("apiVersions") or ()),
@@ -152,7 +150,7 @@ def _rule(body: Mapping[str, Any]) -> ResourceRule:
     )
 
 
-def policy_of(written: Written) -> AdmissionPolicy:
+def policy_of(written: PlacedObject) -> AdmissionPolicy:
     """Return the policy in an object that fits its schema."""
     spec = written.body["spec"]
     kind = spec.get("paramKind")
@@ -162,8 +160,8 @@ def policy_of(written: Written) -> AdmissionPolicy:
         match_of(spec.get("matchConstraints")),
         spec.get("failurePolicy", "Fail") == "Fail",
         (kind["apiVersion"], kind["kind"]) if kind else None,
-        _expressions(spec, "matchConditions"),
-        _expressions(spec, "variables"),
+        _parse_policy_expressions(spec, "matchConditions"),
+        _parse_policy_expressions(spec, "variables"),
         tuple(
             Validation(
                 one["expression"],
@@ -174,11 +172,11 @@ def policy_of(written: Written) -> AdmissionPolicy:
             )
             for index, one in enumerate(spec.get("validations") or ())
         ),
-        _expressions(spec, "auditAnnotations", "key", "valueExpression"),
+        _parse_policy_expressions(spec, "auditAnnotations", "key", "valueExpression"),
     )
 
 
-def _expressions(
+def _parse_policy_expressions(
     spec: Mapping[str, Any], field: str, name: str = "name", text: str = "expression"
 ) -> tuple[Expression, ...]:
     return tuple(
@@ -187,7 +185,7 @@ def _expressions(
     )
 
 
-def binding_of(written: Written) -> Binding:
+def binding_of(written: PlacedObject) -> Binding:
     """Return the binding in an object that fits its schema."""
     spec = written.body["spec"]
     ref = spec.get("paramRef")

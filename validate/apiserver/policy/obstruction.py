@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gangplan.model.backend import TRAINJOB
-from gangplan.validate.apiserver.policy.checks_match import Problems, wrong
-from gangplan.validate.apiserver.policy.model import Body
+from gangplan.objects import Body
+from gangplan.validate.apiserver.policy.checks_match import Problems, report_wrong_field
 
 # Resources of runs, by group: those that engines apply, and those that controllers create from them.
 OF_RUNS = {
@@ -26,27 +26,27 @@ _CONTROLLERS = frozenset({"status", "finalizers", "scale", "binding", "*"})
 _HELP = "Write operations: [CREATE, UPDATE]."
 
 
-def obstructing(policy: Body) -> Problems:
+def check_obstruction(policy: Body) -> Problems:
     """Report entries of resourceRules that cover the deletion or the status of the resources of runs."""
     constraints = policy["spec"].get("matchConstraints") or {}
     for index, rule in enumerate(constraints.get("resourceRules") or ()):
         path = ("spec", "matchConstraints", "resourceRules", index)
-        meant = sorted(set(_meant(rule)))
+        meant = sorted(set(_list_run_resources(rule)))
         if not meant:
             continue
         for place, operation in enumerate(rule.get("operations") or ()):
             if operation in ("DELETE", "*"):
                 said = f"a refused deletion of {meant[0]} would keep runs from ending"
-                yield wrong((*path, "operations", place), said, _HELP)
+                yield report_wrong_field((*path, "operations", place), said, _HELP)
         for place, entry in enumerate(rule.get("resources") or ()):
             name, _, part = str(entry).partition("/")
             if part in _CONTROLLERS and (name == "*" or name in meant):
                 said = f"'{entry}' holds what controllers write about runs"
                 help = f"Write {meant[0]}, without what follows it."
-                yield wrong((*path, "resources", place), said, help)
+                yield report_wrong_field((*path, "resources", place), said, help)
 
 
-def _meant(rule: Mapping[str, Any]) -> Iterator[str]:
+def _list_run_resources(rule: Mapping[str, Any]) -> Iterator[str]:
     """Yield the resources of runs that a rule names."""
     groups = set(rule.get("apiGroups") or ())
     names = {str(entry).partition("/")[0] for entry in rule.get("resources") or ()}

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gangplan.validate.apiserver.policy.kinds import Kinds
+from gangplan.objects import Body
+from gangplan.validate.apiserver.policy.kinds import ExtraKinds
 from gangplan.validate.apiserver.policy.matching import AdmissionRequest
-from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Binding, Body, ParamRef
-from gangplan.validate.apiserver.policy.selectors import selects
+from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Binding, ParamRef
+from gangplan.validate.apiserver.policy.selectors import matches_policy_selector
 
 MISSING = "no params found for policy binding with `Deny` parameterNotFoundAction"
 PLACED = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
 UNPLACED = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
 
 
-class Known:
+class ParameterObjects:
     """The objects of a cluster that may be parameters, by kind and name."""
 
     def __init__(self, bodies: Iterable[Body] = ()) -> None:
@@ -42,8 +43,12 @@ class ParamError(Exception):
     """The server refuses the request, with this message, because of the binding's parameters."""
 
 
-def params_of(
-    policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest, known: Known, kinds: Kinds
+def find_parameters(
+    policy: AdmissionPolicy,
+    binding: Binding,
+    request: AdmissionRequest,
+    known: ParameterObjects,
+    kinds: ExtraKinds,
 ) -> list[Body | None]:
     """Return the parameter objects to judge with in turn; [None] if the policy or binding uses none.
 
@@ -72,4 +77,4 @@ def _is_meant(body: Body, ref: ParamRef, namespace: str) -> bool:
     metadata = body.get("metadata") or {}
     if namespace and (metadata.get("namespace") or "default") != namespace:
         return False
-    return bool(ref.name) or selects(ref.selector, metadata.get("labels"))
+    return bool(ref.name) or matches_policy_selector(ref.selector, metadata.get("labels"))

@@ -6,21 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from gangplan.findings import Clue, Finding
-from gangplan.model.support import minor_key
-from gangplan.objects import ADMISSION, BINDING, POLICY
+from gangplan.model.support import parse_line_key
+from gangplan.objects import ADMISSION_API, BINDING_KIND, POLICY_KIND, Body
 from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_INERT, POLICY_INVALID
-from gangplan.validate.apiserver.policy.checks import binding_problems, policy_problems
-from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, compiled
-from gangplan.validate.apiserver.policy.model import (
-    Binding,
-    Body,
-    Written,
-    binding_of,
-    policy_of,
-)
+from gangplan.validate.apiserver.policy.checks import check_policy_binding, check_policy_object
+from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, compile_policy
+from gangplan.validate.apiserver.policy.model import Binding, PlacedObject, binding_of, policy_of
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema import problems as schema_problems
+from gangplan.validate.apiserver.schema import check_object_schema as schema_problems
 
 # The policies that come with gangplan compile from this minor on; tests prove it, so a start need not check
 # it.
@@ -28,7 +22,7 @@ SHIPPED_FROM = 31
 
 
 # Kind of the clue of a name that another object of the same kind has.
-REPEATED = "repeated"
+REPEATED_NAME = "repeated"
 
 
 @dataclass(slots=True)
@@ -41,36 +35,38 @@ class PolicyReading:
     problems: list[Finding] = field(default_factory=list)
 
 
-def read(objects: Sequence[Written], versions: SchemaVersions) -> PolicyReading:
+def read_policy_objects(objects: Sequence[PlacedObject], versions: SchemaVersions) -> PolicyReading:
     """Return policies compiled for the cluster's Kubernetes, bindings, and the rest. Never raises."""
     reading = PolicyReading()
-    seen: dict[tuple[str, str], Written] = {}
+    seen: dict[tuple[str, str], PlacedObject] = {}
     names: set[str] = set()
     bound: set[str] = set()  # by invalid bindings
     for written in objects:
-        kind = _kind(written)
+        kind = _find_policy_object_kind(written)
         if kind is None:
             reading.others.append(written.body)
             continue
-        wrong = [] if _is_trusted(written, versions) else list(_wrong(written, kind, versions))
-        wrong = wrong or list(_twice(written, kind, seen))
+        wrong = (
+            [] if _is_trusted(written, versions) else list(_check_policy_manifest(written, kind, versions))
+        )
+        wrong = wrong or list(_check_repeated_policy_name(written, kind, seen))
         name = (written.body.get("metadata") or {}).get("name") if isinstance(written.body, dict) else None
-        if kind == POLICY and isinstance(name, str):
+        if kind == POLICY_KIND and isinstance(name, str):
             names.add(name)
         if wrong:
             reading.problems += wrong
-            bound |= _bound_badly(written, kind)
-        elif kind == BINDING:
+            bound |= _find_badly_bound_policy(written, kind)
+        elif kind == BINDING_KIND:
             reading.bindings.append(binding_of(written))
         else:
-            _compile(written, versions, reading)
+            _compile_placed_policy(written, versions, reading)
     reading.policies.sort(key=lambda one: one.policy.name)
     reading.bindings.sort(key=lambda one: one.name)
-    reading.problems += _inert(reading, names, bound)
+    reading.problems += _check_inert_policies(reading, names, bound)
     return reading
 
 
-def _kind(written: Written) -> str | None:
+def _find_policy_object_kind(written: PlacedObject) -> str | None:
     """Return which of the two kinds an object is, or None.
 
     Older API versions have the same fields.
@@ -81,44 +77,48 @@ def _kind(written: Written) -> str | None:
     ):
         return None
     kind = body.get("kind")
-    return kind if kind in (POLICY, BINDING) else None
+    return kind if kind in (POLICY_KIND, BINDING_KIND) else None
 
 
-def _is_trusted(written: Written, versions: SchemaVersions) -> bool:
+def _is_trusted(written: PlacedObject, versions: SchemaVersions) -> bool:
     """Return whether tests have proved that nothing is wrong with an object (tests/packs)."""
-    return written.is_shipped and minor_key(versions.kubernetes)[1] >= SHIPPED_FROM
+    return written.is_shipped and parse_line_key(versions.kubernetes)[1] >= SHIPPED_FROM
 
 
-def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[Finding]:
+def _check_policy_manifest(written: PlacedObject, kind: str, versions: SchemaVersions) -> Iterator[Finding]:
     version = written.body.get("apiVersion")
-    if version != ADMISSION:
-        help = f"Write apiVersion: {ADMISSION} (Kubernetes 1.30 and later)."
+    if version != ADMISSION_API:
+        help = f"Write apiVersion: {ADMISSION_API} (Kubernetes 1.30 and later)."
         yield Finding(
             POLICY_INVALID,
             written.where(("apiVersion",)),
-            f"{kind} is read as {ADMISSION}, not {version}",
+            f"{kind} is read as {ADMISSION_API}, not {version}",
             help,
         )
         return
     problems = schema_problems(written.body, versions)
     if not problems:
-        problems = policy_problems(written.body) if kind == POLICY else binding_problems(written.body)
+        problems = (
+            check_policy_object(written.body) if kind == POLICY_KIND else check_policy_binding(written.body)
+        )
     for problem in problems:
         yield Finding(POLICY_INVALID, written.where(problem.path), problem.message, problem.help)
 
 
-def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) -> Iterator[Finding]:
+def _check_repeated_policy_name(
+    written: PlacedObject, kind: str, seen: dict[tuple[str, str], PlacedObject]
+) -> Iterator[Finding]:
     key = kind, written.body["metadata"]["name"]
     first = seen.setdefault(key, written)
     if first is not written:
         where = written.where(("metadata", "name"))
         message = f"there is another {kind} '{key[1]}': {first.where(('metadata', 'name'))}"
-        yield Finding(POLICY_INVALID, where, message, "Rename one of them.", clue=Clue(kind=REPEATED))
+        yield Finding(POLICY_INVALID, where, message, "Rename one of them.", clue=Clue(kind=REPEATED_NAME))
 
 
-def _compile(written: Written, versions: SchemaVersions, reading: PolicyReading) -> None:
+def _compile_placed_policy(written: PlacedObject, versions: SchemaVersions, reading: PolicyReading) -> None:
     policy = policy_of(written)
-    programs = compiled(policy, minor_key(versions.kubernetes)[1])
+    programs = compile_policy(policy, parse_line_key(versions.kubernetes)[1])
     if _is_trusted(written, versions) or not programs.refused:
         reading.policies.append(programs)
         return
@@ -128,17 +128,19 @@ def _compile(written: Written, versions: SchemaVersions, reading: PolicyReading)
         reading.problems.append(Finding(one.rule, one.where, message, help))
 
 
-def _bound_badly(written: Written, kind: str) -> set[str]:
+def _find_badly_bound_policy(written: PlacedObject, kind: str) -> set[str]:
     """Return the policy of an invalid binding.
 
     The binding is reported already, and reporting a policy without binding would distract from it.
     """
     spec = written.body.get("spec")
-    name = spec.get("policyName") if kind == BINDING and isinstance(spec, dict) else None
+    name = spec.get("policyName") if kind == BINDING_KIND and isinstance(spec, dict) else None
     return {name} if isinstance(name, str) else set()
 
 
-def _inert(reading: PolicyReading, names: set[str], bound_badly: set[str]) -> Iterator[Finding]:
+def _check_inert_policies(
+    reading: PolicyReading, names: set[str], bound_badly: set[str]
+) -> Iterator[Finding]:
     """Yield bindings of missing policies, and policies without bindings: neither has any effect."""
     bound = {one.policy for one in reading.bindings} | bound_badly
     for one in reading.bindings:
@@ -152,5 +154,5 @@ def _inert(reading: PolicyReading, names: set[str], bound_badly: set[str]) -> It
         if policy.name not in bound:
             where = policy.written.where(("metadata", "name"))
             message = f"policy '{policy.name}' has no binding: it does nothing"
-            help = f"Add a {BINDING} with policyName: {policy.name}."
+            help = f"Add a {BINDING_KIND} with policyName: {policy.name}."
             yield Finding(POLICY_INERT, where, message, help)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 
-from gangplan.validate.apiserver.policy.checks_match import Problems, wrong
-from gangplan.validate.apiserver.policy.kinds import Kinds, guessed
-from gangplan.validate.apiserver.policy.model import Body
-from gangplan.validate.apiserver.schema import SchemaVersions, kinds
+from gangplan.objects import Body
+from gangplan.validate.apiserver.policy.checks_match import Problems, report_wrong_field
+from gangplan.validate.apiserver.policy.kinds import ExtraKinds, guess_plural
+from gangplan.validate.apiserver.schema import SchemaVersions, list_schema_kinds
 
 # Resources that Kubernetes itself serves, by group: its api/discovery, the same in v1.33, v1.34 and v1.36.
 BUILT_IN = {
@@ -46,10 +46,10 @@ _OPEN = frozenset(
 )
 
 
-def served(versions: SchemaVersions, known: Kinds) -> dict[str, frozenset[str]]:
+def list_served_resources(versions: SchemaVersions, known: ExtraKinds) -> dict[str, frozenset[str]]:
     """Return plurals by group, for groups with all their kinds known."""
     found = {group: set(names.split()) for group, names in BUILT_IN.items()}
-    for api_version, kind in kinds(versions):
+    for api_version, kind in list_schema_kinds(versions):
         resource = known.find(api_version, kind)
         if resource.group not in _OPEN:
             found.setdefault(resource.group, set()).add(resource.plural)
@@ -59,7 +59,7 @@ def served(versions: SchemaVersions, known: Kinds) -> dict[str, frozenset[str]]:
     return {group: frozenset({*names, *_MORE.get(group, "").split()}) for group, names in found.items()}
 
 
-def unknown_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Problems:
+def check_policy_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Problems:
     """Report entries of resourceRules that match nothing, in groups with all their kinds known."""
     constraints = policy["spec"].get("matchConstraints") or {}
     for index, rule in enumerate(constraints.get("resourceRules") or ()):
@@ -71,10 +71,14 @@ def unknown_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Pro
             name = entry.partition("/")[0]
             if name != "*" and name not in there:
                 path = ("spec", "matchConstraints", "resourceRules", index, "resources", place)
-                yield wrong(path, _said(name, named), _help(name, groups, there))
+                yield report_wrong_field(
+                    path,
+                    _describe_unknown_resource(name, named),
+                    _suggest_resource_correction(name, groups, there),
+                )
 
 
-def unknown_parameters(
+def check_policy_parameters(
     policy: Body, groups: Mapping[str, frozenset[str]], versions: SchemaVersions
 ) -> Problems:
     """Report a `paramKind` that no server has, in a group with all its kinds known."""
@@ -83,31 +87,35 @@ def unknown_parameters(
         return
     name, api_version = str(kind.get("kind")), str(kind.get("apiVersion"))
     group = api_version.rpartition("/")[0]
-    known = sorted({one for version, one in kinds(versions) if version.rpartition("/")[0] == group})
+    known = sorted(
+        {one for version, one in list_schema_kinds(versions) if version.rpartition("/")[0] == group}
+    )
     is_misspelt = name not in known and name.lower() in (one.lower() for one in known)
-    if group not in groups or (guessed(name) in groups[group] and not is_misspelt):
+    if group not in groups or (guess_plural(name) in groups[group] and not is_misspelt):
         return
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     help = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known[:8])}."
     said = f"{group or 'the core group'} has no kind '{name}'"
     effect = "the API server refuses all that the policy matches"
-    yield wrong(("spec", "paramKind", "kind"), f"{said}: {effect}", help)
+    yield report_wrong_field(("spec", "paramKind", "kind"), f"{said}: {effect}", help)
 
 
-def _said(name: str, named: list[str]) -> str:
+def _describe_unknown_resource(name: str, named: list[str]) -> str:
     where = " and ".join(group or "the core group" for group in named)
     return f"{where} has no resource '{name}': the policy matches nothing"
 
 
-def _help(name: str, groups: Mapping[str, frozenset[str]], there: frozenset[str]) -> str:
+def _suggest_resource_correction(
+    name: str, groups: Mapping[str, frozenset[str]], there: frozenset[str]
+) -> str:
     close = difflib.get_close_matches(name.lower(), sorted(there), n=1, cutoff=0.6)
     if close:
         return f"Did you mean '{close[0]}'?"
-    homes = list(_homes(name, groups))
+    homes = list(_find_groups_with_resource(name, groups))
     if homes:
         return f"It is in apiGroups: [{homes[0]}]."
     return f"Known: {', '.join(sorted(there)[:8])}."
 
 
-def _homes(name: str, groups: Mapping[str, frozenset[str]]) -> Iterator[str]:
+def _find_groups_with_resource(name: str, groups: Mapping[str, frozenset[str]]) -> Iterator[str]:
     return (group or '""' for group in sorted(groups) if name in groups[group])

@@ -19,16 +19,17 @@ from typing import Any
 from gangplan.cel.asking import Asker
 from gangplan.cel.cost import CrashError
 from gangplan.cel.errors import EvalError, UnknownError
-from gangplan.cel.joint import Joined, JointTree, restless
-from gangplan.cel.questions import EVALUATE, SILENT, Node, QuestionTree, UnforeseenError, WayError
-from gangplan.cel.seen import Named, StopError
+from gangplan.cel.joint import Joined, JointTree, find_unjoinable_trees
+from gangplan.cel.questions import EVALUATE, SILENT, QuestionNode, QuestionTree, UnforeseenPathError, WayError
+from gangplan.cel.seen import EvaluatedVariables, StopError
 from gangplan.errors import InternalError
+from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
-from gangplan.validate.apiserver.policy.evaluate import Decision, decide
+from gangplan.validate.apiserver.policy.evaluate import Decision, decide_request
 from gangplan.validate.apiserver.policy.matching import UPDATE, AdmissionRequest, UndecidableError
-from gangplan.validate.apiserver.policy.model import Body, User
-from gangplan.validate.apiserver.policy.values import namespace_value, request_value
+from gangplan.validate.apiserver.policy.model import User
+from gangplan.validate.apiserver.policy.values import build_namespace_value, build_request_value
 
 # Once per this many answers from a tree, the policy is evaluated all the same, and the results are compared.
 RECHECKED = 256
@@ -53,7 +54,7 @@ class SilentWays:
         return self.news >= MOST_NEW and 4 * self.hits < self.news
 
 
-def joint_ways() -> SilentWays:
+def build_joint_ways() -> SilentWays:
     """Return ways for several policies as one."""
     return SilentWays(JointTree())
 
@@ -86,7 +87,7 @@ class Hearing:
             return tuple(range(len(self.trees)))
         return self.leaf.open
 
-    def end(self, number: int) -> Node | None:
+    def end(self, number: int) -> QuestionNode | None:
         """Return where the way through a tree ends, or None if that is not known."""
         return self.leaf.ends[number] if self.leaf is not None else None
 
@@ -95,7 +96,7 @@ class Hearing:
         tree = self.ways.tree
         assert isinstance(tree, JointTree)
         if self.leaf is None and not self.ways.is_closed:
-            alone = restless(self.trees)
+            alone = find_unjoinable_trees(self.trees)
             if alone != tree.alone:
                 tree = self.ways.tree = JointTree(alone)
                 self.ways.news = 0
@@ -103,27 +104,27 @@ class Hearing:
             tree.join(self.trees, self.given)
 
 
-def given_of(request: AdmissionRequest, user: User) -> tuple[Any, ...]:
+def build_silence_inputs(request: AdmissionRequest, user: User) -> tuple[Any, ...]:
     """Return what the ways of policies start from: the object, the old one, the namespace, the request."""
-    return request.body, request.old, namespace_value(request), request_value(request, user)
+    return request.body, request.old, build_namespace_value(request), build_request_value(request, user)
 
 
-def decided(
-    known: tuple[SilentWays | None, Node | None, bool],
+def decide_unless_silent(
+    known: tuple[SilentWays | None, QuestionNode | None, bool],
     compiled: CompiledPolicy,
     request: AdmissionRequest,
     params: Body | None,
     user: User,
     given: Sequence[Any],
 ) -> list[Decision]:
-    """Return the refusals of `decide`, evaluating only if the ways do not prove that there are none.
+    """Return the refusals of `decide_request`, evaluating only if the ways do not prove that there are none.
 
     `known` has the ways, where they end if that is known already, and whether to evaluate anyway. Raises
     UndecidableError, and InternalError if a way led to silence and the policy is not silent.
     """
     ways, end, is_recheck = known
     if ways is None:
-        return decide(compiled, request, params, user)
+        return decide_request(compiled, request, params, user)
     if end is None:
         end = ways.tree.end(given)
         if end is SILENT:
@@ -132,44 +133,46 @@ def decided(
     if end is SILENT and not is_recheck:
         return []
     try:
-        found = decide(compiled, request, params, user)
+        found = decide_request(compiled, request, params, user)
     except UndecidableError as unknown:
         if end is SILENT:
-            raise _mistake(
+            raise _build_misjudgment_error(
                 compiled, f"a known way ends in silence, but it is undecided: {unknown}"
             ) from unknown
         raise
     if end is None and not ways.is_closed:
         ways.news += 1
-        end = _way(ways.tree, compiled, request, params, given)
+        end = _record_policy_questions(ways.tree, compiled, request, params, given)
     if end is SILENT and found:
-        raise _mistake(compiled, f"a known way ends in silence, but it says: {found[0].message}")
+        raise _build_misjudgment_error(
+            compiled, f"a known way ends in silence, but it says: {found[0].message}"
+        )
     return found
 
 
-def _mistake(compiled: CompiledPolicy, what: str) -> InternalError:
+def _build_misjudgment_error(compiled: CompiledPolicy, what: str) -> InternalError:
     return InternalError(
         f"policy '{compiled.policy.name}' was judged wrongly by what it asked before: {what}"
     )
 
 
-def _way(
+def _record_policy_questions(
     tree: QuestionTree,
     compiled: CompiledPolicy,
     request: AdmissionRequest,
     params: Body | None,
     given: Sequence[Any],
-) -> Node:
+) -> QuestionNode:
     """Return the end of the way of a request, which the tree knows from now on."""
     asker = Asker(tree, list(given))
     try:
         try:
             end = SILENT if _is_silent(asker, compiled, request, params, given) else EVALUATE
-        except (StopError, UnforeseenError, EvalError, UnknownError, CrashError):
+        except (StopError, UnforeseenPathError, EvalError, UnknownError, CrashError):
             end = EVALUATE
         asker.finish(end)
     except WayError as wrong:
-        raise _mistake(compiled, str(wrong)) from wrong
+        raise _build_misjudgment_error(compiled, str(wrong)) from wrong
     return end
 
 
@@ -180,7 +183,8 @@ def _is_silent(
     params: Body | None,
     given: Sequence[Any],
 ) -> bool:
-    """Return whether a condition is false or all validations are true, as `decide` of evaluate.py does.
+    """Return whether a condition is false or all validations are true, as `decide_request` of evaluate.py
+    does.
 
     Unlike there, errors are raised.
     """
@@ -197,12 +201,12 @@ def _is_silent(
             return True
     if given[_NAMESPACE] is not None:
         sees["namespaceObject"] = asker.seen(_NAMESPACE)
-    variables = Named(compiled.variables, lambda program: asker.evaluate(program, sees))
+    variables = EvaluatedVariables(compiled.variables, lambda program: asker.evaluate(program, sees))
     sees["variables"] = variables
     return all(asker.truth(asker.evaluate(check.program, sees)) for check in compiled.checks)
 
 
-def ways_of(
+def find_silent_ways(
     compiled: CompiledPolicy, params: Body | None, request: AdmissionRequest, user: User
 ) -> SilentWays | None:
     """Return the ways that a request may take, or None for a policy whose costs or audit annotations count.
@@ -211,16 +215,22 @@ def ways_of(
     """
     if not compiled.policy.written.is_shipped or compiled.policy.annotations:
         return None
-    is_placed = namespace_value(request) is not None
-    key = request.resource, request.operation, is_placed, _text(params), _text(_plain(user))
+    is_placed = build_namespace_value(request) is not None
+    key = (
+        request.resource,
+        request.operation,
+        is_placed,
+        _format_ways_key(params),
+        _format_ways_key(_convert_user_to_mapping(user)),
+    )
     ways: SilentWays = compiled.silent.setdefault(key, SilentWays())
     return ways
 
 
-def _plain(user: User) -> dict[str, Any]:
+def _convert_user_to_mapping(user: User) -> dict[str, Any]:
     extra: Mapping[str, Sequence[str]] = user.extra
     return {"name": user.username, "groups": user.groups, "uid": user.uid, "extra": sorted(extra.items())}
 
 
-def _text(value: Any) -> str:
+def _format_ways_key(value: Any) -> str:
     return repr(value)

@@ -15,7 +15,7 @@ Value = Any
 _KEPT = ("name", "generateName", "namespace", "labels", "annotations", "finalizers")
 
 
-def request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
+def build_request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
     """Return `request`: an AdmissionRequest as JSON; like the server, it omits empty fields."""
     resource = request.resource
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
@@ -43,7 +43,7 @@ def request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
     return value
 
 
-def namespace_value(request: AdmissionRequest, *, is_whole: bool = False) -> dict[str, Value] | None:
+def build_namespace_value(request: AdmissionRequest, *, is_whole: bool = False) -> dict[str, Value] | None:
     """Return `namespaceObject`: null for cluster-scoped objects, and for a Namespace itself.
 
     With `is_whole`, it has all of its metadata, as audit annotations see it.
@@ -55,7 +55,7 @@ def namespace_value(request: AdmissionRequest, *, is_whole: bool = False) -> dic
     return {"metadata": metadata, "spec": body.get("spec") or {}, "status": body.get("status") or {}}
 
 
-class Variables(dict[str, Value]):
+class LazyVariables(dict[str, Value]):
     """`variables`: each is computed on first use and remembered, and so is its error."""
 
     __slots__ = ("_compute", "_errors", "_names")

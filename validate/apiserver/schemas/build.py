@@ -21,10 +21,15 @@ from typing import Any
 
 import yaml
 
-from gangplan.model.support import JOBSET, KUBERNETES, KUEUE, TRAINER, minor_key
+from gangplan.model.support import JOBSET_LINES, KUBERNETES_LINES, KUEUE_LINES, TRAINER_LINES, parse_line_key
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.schemas.overlay import Overlay, written
-from gangplan.validate.apiserver.schemas.sources import Definitions, Schema, kubernetes, trainer
+from gangplan.validate.apiserver.schemas.overlay import Overlay, build_kueue_definition
+from gangplan.validate.apiserver.schemas.sources import (
+    Definitions,
+    SchemaBody,
+    read_kubernetes_schemas,
+    read_trainer_schemas,
+)
 
 HERE = Path(__file__).parent
 PACKAGES = {
@@ -34,15 +39,15 @@ PACKAGES = {
     "trainer-2.3": "kubeflow-trainer-api==2.3.0",
 }
 MINORS = {
-    "kubernetes": list(KUBERNETES),
-    "jobset": list(JOBSET),
-    "trainer": list(TRAINER),
-    "kueue": list(KUEUE),
+    "kubernetes": list(KUBERNETES_LINES),
+    "jobset": list(JOBSET_LINES),
+    "trainer": list(TRAINER_LINES),
+    "kueue": list(KUEUE_LINES),
     "mpi": ["0.7", "0.8"],
     # The version of addons.yaml: its content does not depend on anything that a cluster file states.
     "addons": ["1"],
 }
-JOBSET_OF = {line: one.jobset.line for line, one in TRAINER.items()}
+JOBSET_OF = {line: one.jobset.line for line, one in TRAINER_LINES.items()}
 # The Kubernetes minor whose types are, field for field, those that Trainer's models and CRDs embed.
 KUBERNETES_OF = {"2.1": "1.34", "2.2": "1.36", "2.3": "1.36"}
 KUEUE_KUBERNETES = "1.34"
@@ -98,7 +103,7 @@ def unpacked(downloads: Path, work: Path) -> dict[str, Path]:
     return out
 
 
-def as_kind(schema: Schema, api_version: str, kind: str) -> Schema:
+def as_kind(schema: SchemaBody, api_version: str, kind: str) -> SchemaBody:
     """Return a top-level definition: apiVersion and kind fixed, a name required, the status left open."""
     out = deepcopy(schema)
     properties = out["properties"]
@@ -111,7 +116,7 @@ def as_kind(schema: Schema, api_version: str, kind: str) -> Schema:
     return out
 
 
-def kubernetes_component(package: Path, shapes: dict[str, Schema]) -> SchemaComponent:
+def kubernetes_component(package: Path, shapes: dict[str, SchemaBody]) -> SchemaComponent:
     """Return the built-in kinds, and the shapes that every component uses."""
     out = SchemaComponent("kubernetes")
     for api_version, kinds in KINDS.items():
@@ -119,7 +124,7 @@ def kubernetes_component(package: Path, shapes: dict[str, Schema]) -> SchemaComp
         for kind in kinds.split():
             out.kinds[f"{api_version}/{kind}"] = f"{group}.v1.{kind}"
     for minor in MINORS["kubernetes"]:
-        definitions = kubernetes(package, minor)
+        definitions = read_kubernetes_schemas(package, minor)
         for gvk, name in out.kinds.items():
             definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
         definitions |= {f"shape.{name}": deepcopy(shape) for name, shape in shapes.items()}
@@ -135,7 +140,7 @@ def trainer_components(packages: dict[str, Path]) -> tuple[SchemaComponent, Sche
         kind = model.removeprefix("TrainerV1alpha1")
         out.kinds[f"trainer.kubeflow.org/v1alpha1/{kind}"] = f"trainer.v1alpha1.{kind}"
     for minor in MINORS["trainer"]:
-        definitions = trainer(packages[f"trainer-{minor}"], [*MODELS, "JobsetV1alpha2JobSet"])
+        definitions = read_trainer_schemas(packages[f"trainer-{minor}"], [*MODELS, "JobsetV1alpha2JobSet"])
         for component in (jobset, out):
             for gvk, name in component.kinds.items():
                 definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
@@ -151,12 +156,15 @@ def kueue_component(text: dict[str, Any]) -> SchemaComponent:
     """Return Kueue from kueue.yaml."""
     out = SchemaComponent("kueue")
     for minor in MINORS["kueue"]:
-        version = minor_key(minor)
-        definitions = {f"kueue.{name}": written(fields, version) for name, fields in text["shared"].items()}
+        version = parse_line_key(minor)
+        definitions = {
+            f"kueue.{name}": build_kueue_definition(fields, version)
+            for name, fields in text["shared"].items()
+        }
         for api in ("v1beta1", "v1beta2"):
             for name, fields in text[api].items():
                 full = f"kueue.{api}.{name}"
-                definitions[full] = written(fields, version)
+                definitions[full] = build_kueue_definition(fields, version)
                 if "spec" in fields or name == "WorkloadPriorityClass":
                     out.kinds[f"kueue.x-k8s.io/{api}/{name}"] = full
                     definitions[full] = as_kueue_kind(definitions[full], api, name, text["names"])
@@ -165,7 +173,7 @@ def kueue_component(text: dict[str, Any]) -> SchemaComponent:
     return out
 
 
-def as_kueue_kind(schema: Schema, api: str, name: str, names: dict[str, str]) -> Schema:
+def as_kueue_kind(schema: SchemaBody, api: str, name: str, names: dict[str, str]) -> SchemaBody:
     """Return a top-level Kueue definition with the pattern of its name."""
     out = as_kind(schema, f"kueue.x-k8s.io/{api}", name)
     shape = names.get(name, "dns-subdomain")
@@ -181,8 +189,10 @@ def written_component(component: str, text: dict[str, Any]) -> SchemaComponent:
     out = SchemaComponent(component, kinds=dict(text["kinds"]))
     for minor in MINORS[component]:
         definitions = {name: deepcopy(shape) for name, shape in text.get("shapes", {}).items()}
-        version = minor_key(minor)
-        definitions |= {name: written(fields, version) for name, fields in text["definitions"].items()}
+        version = parse_line_key(minor)
+        definitions |= {
+            name: build_kueue_definition(fields, version) for name, fields in text["definitions"].items()
+        }
         for gvk, name in out.kinds.items():
             definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
             definitions[name]["required"] = sorted({*definitions[name]["required"], "spec"})
@@ -233,10 +243,10 @@ def needed(components: dict[str, SchemaComponent]) -> dict[tuple[str, str], set[
 
 def folded(component: SchemaComponent, keep: dict[tuple[str, str], set[str]]) -> dict[str, Any]:
     """Return the content of the component's file: each definition at the minors where it changes."""
-    definitions: dict[str, dict[str, Schema | None]] = {}
-    minors = sorted(component.versions, key=minor_key)
+    definitions: dict[str, dict[str, SchemaBody | None]] = {}
+    minors = sorted(component.versions, key=parse_line_key)
     for name in sorted(set().union(*(keep[component.name, minor] for minor in minors))):
-        last: Schema | None = None
+        last: SchemaBody | None = None
         for minor in minors:
             now = component.versions[minor].get(name) if name in keep[component.name, minor] else None
             if now != last:
@@ -283,7 +293,7 @@ def build(downloads: Path) -> dict[str, str]:
     return {f"{part.name}.json": lines(folded(part, keep)) for part in parts}
 
 
-def main() -> None:
+def build_schemas() -> None:
     """Write the files next to this script."""
     with tempfile.TemporaryDirectory() as scratch:
         downloads = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
@@ -293,4 +303,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    build_schemas()

@@ -9,14 +9,14 @@ import re
 from copy import deepcopy
 from typing import Any
 
-from gangplan.model.support import minor_key
-from gangplan.validate.apiserver.schemas.sources import Definitions, Schema
+from gangplan.model.support import parse_line_key
+from gangplan.validate.apiserver.schemas.sources import Definitions, SchemaBody
 
 TYPES = ("string", "integer", "boolean", "object")
 STEP = re.compile(r"[^.\[{]+|\[\]|\{\}")
 
 
-def ref(name: str) -> Schema:
+def ref(name: str) -> SchemaBody:
     """Return a reference to a definition, or to a shape if the name has no dot."""
     return {"$ref": f"#/$defs/{name if '.' in name else 'shape.' + name}"}
 
@@ -42,7 +42,7 @@ class Overlay:
         """Return facts about fields that no version has: mistakes in constraints.yaml."""
         return sorted(self.seen - self.hit)
 
-    def _node(self, start: Schema | None, path: str, known: Definitions) -> Schema | None:
+    def _node(self, start: SchemaBody | None, path: str, known: Definitions) -> SchemaBody | None:
         """Return the schema at `path`, created next to a reference if the path crosses one."""
         node, real = start, start
         for step in STEP.findall(path):
@@ -60,7 +60,7 @@ class Overlay:
         return node
 
 
-def constrain(node: Schema, fact: Any) -> None:
+def constrain(node: SchemaBody, fact: Any) -> None:
     """Change one schema by one fact: a shape, {replace: schema}, or keywords to add."""
     if isinstance(fact, str):
         node.clear()
@@ -79,9 +79,9 @@ def constrain(node: Schema, fact: Any) -> None:
             node[keyword] = value
 
 
-def written(text: dict[str, Any], version: tuple[int, ...]) -> Schema:
+def build_kueue_definition(text: dict[str, Any], version: tuple[int, ...]) -> SchemaBody:
     """Return one definition of kueue.yaml for one Kueue minor."""
-    out: Schema = {"type": "object", "additionalProperties": False, "properties": {}}
+    out: SchemaBody = {"type": "object", "additionalProperties": False, "properties": {}}
     for field, value in text.items():
         if field == "":
             constrain(out, value)
@@ -97,10 +97,12 @@ def served(option: Any, version: tuple[int, ...]) -> bool:
     if not isinstance(option, dict):
         return True
     since, until = option.get("since"), option.get("until")
-    return (since is None or minor_key(since) <= version) and (until is None or version <= minor_key(until))
+    return (since is None or parse_line_key(since) <= version) and (
+        until is None or version <= parse_line_key(until)
+    )
 
 
-def field_schema(value: Any) -> Schema:
+def field_schema(value: Any) -> SchemaBody:
     """Return the schema that a value of kueue.yaml means (explained at the top of that file)."""
     if isinstance(value, str):
         return {"type": value} if value in TYPES else ref(value)

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-Schema = dict[str, Any]
-Definitions = dict[str, Schema]
+SchemaBody = dict[str, Any]
+Definitions = dict[str, SchemaBody]
 
 KEPT = ("type", "enum", "required", "minProperties", "x-kubernetes-list-map-keys")
 # The API server accepts an integer or a text for both; a pattern applies to the text only.
@@ -38,7 +38,7 @@ def short_name(published: str) -> str:
     return f"{match[1].lower()}.{match[2].lower()}.{match[3]}"
 
 
-def plain(schema: Schema) -> Schema:
+def plain(schema: SchemaBody) -> SchemaBody:
     """Normalise one schema (see the module docstring)."""
     if "$ref" in schema:
         return {"$ref": f"#/$defs/{short_name(schema['$ref'])}"}
@@ -47,7 +47,7 @@ def plain(schema: Schema) -> Schema:
         if len(branches) != 1:
             raise ValueError(f"a choice that is not only nullable: {schema}")
         return plain(branches[0])
-    out: Schema = {key: schema[key] for key in KEPT if key in schema}
+    out: SchemaBody = {key: schema[key] for key in KEPT if key in schema}
     if isinstance(out.get("type"), list):
         (out["type"],) = [one for one in out["type"] if one != "null"]
     if out.get("type") == "integer" and schema.get("format") in ("int32", "int64"):
@@ -62,7 +62,7 @@ def plain(schema: Schema) -> Schema:
     return out
 
 
-def kubernetes(package: Path, minor: str) -> Definitions:
+def read_kubernetes_schemas(package: Path, minor: str) -> Definitions:
     """Return every definition of one Kubernetes minor, from the unpacked kubernetes-validate wheel."""
     folder = package / "kubernetes_validate" / "kubernetes-json-schema" / f"v{minor}.0-local-strict"
     published = json.loads((folder / "_definitions.json").read_text(encoding="utf-8"))["$defs"]
@@ -74,7 +74,7 @@ def kubernetes(package: Path, minor: str) -> Definitions:
     return out
 
 
-def trainer(package: Path, models: list[str]) -> Definitions:
+def read_trainer_schemas(package: Path, models: list[str]) -> Definitions:
     """Return the definitions of `models` in an unpacked kubeflow-trainer-api, Kubernetes' own included."""
     sys.path.insert(0, str(package))
     try:
