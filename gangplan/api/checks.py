@@ -24,7 +24,7 @@ from gangplan.pipeline.render import (
     report_unmanaged_files,
     save_results,
 )
-from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.request import Request, Result, require_objects
 from gangplan.pipeline.second_opinion import ask_second_judge, find_judge_name
 from gangplan.records import dataclass
 from gangplan.resolve.tenant_checks import check_expired_grants, check_unneeded_levels
@@ -179,14 +179,7 @@ def check_something(request: Request, result: Result) -> None:
     runs = result.active or not result.scope.names_specs_alone
     if result.has_errors or ((result.objects or result.scope.named_teams) and runs):
         return
-    from gangplan.report.section import format_count  # for words that few commands print
-
-    if not result.objects:
-        where = f" on cluster {', '.join(request.clusters)}" if request.clusters else " on any cluster"
-        raise UserError(
-            f"nothing was checked: none of {format_count(result.specs, 'spec')} runs{where}",
-            "Name other specs or clusters, or add the cluster to the team or the spec.",
-        )
+    require_objects(request, result, "checked")
     named = "the spec is" if result.specs == 1 else f"all {result.specs} specs are"
     raise UserError(
         f"nothing was checked that would run: {named} stopped or archived",

@@ -18,7 +18,7 @@ from gangplan.errors import Exit, UserError
 from gangplan.findings import sort_findings
 from gangplan.pipeline.now import compare_with_usage
 from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.request import Request
+from gangplan.pipeline.request import Request, require_objects
 from gangplan.pipeline.team_room import compute_quota_rooms
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.report.json import build_findings_part
@@ -52,6 +52,7 @@ def plan(
     if with_script and usage:
         raise UserError("--script shows commands alone", "Leave out --usage.")
     result = preview_render(replace(request, is_brief=usage is None and not with_script))
+    require_objects(request, result, "planned")
     now, near = compare_with_usage(request, result, usage) if usage and not result.has_errors else ([], [])
     findings = sort_findings([*result.findings, *near])
     runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))

@@ -15,7 +15,7 @@ from gangplan.commands.since import add_since_findings, build_checked_tree, chec
 from gangplan.emit import FileOutcome
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.request import Request, Result, require_objects
 from gangplan.report.difference import render_difference
 from gangplan.report.model import Report
 from gangplan.tools.kustomize import find_kustomize_engine
@@ -47,6 +47,7 @@ def render_or_compare(
         request, tree, check, partial(_add_findings_since_base, request, base) if base else None
     )
     if check and is_done:
+        require_objects(request, result, "compared")
         _publish_render_report(request, result, wanted)
         return max(choose_exit_code(result.findings), _report_check(request, result, wanted))
     _publish_render_report(request, result, wanted)

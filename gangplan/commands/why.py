@@ -10,7 +10,7 @@ from pathlib import Path
 from gangplan.commands.common import choose_exit_code, print_findings
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.request import Request
+from gangplan.pipeline.request import Request, require_objects
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.provenance.lookup import explain_line, parse_file_line
 from gangplan.report.origins import render_origins_text
@@ -33,6 +33,7 @@ def why(request: Request, what: str) -> Exit:
     workspace = load_workspace(request.root)
     _check_spec(workspace, what)
     result = preview_render(replace(request, specs=(what,)), workspace)
+    require_objects(request, result, "explained")
     print_findings(result.findings)
     alike = _find_repeated_trial_paths(result.runs)
     sys.stdout.write("\n".join(render_origins_text(run) for run in result.runs if run.path not in alike))

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from gangplan.diagnose.evidence import Evidence, Log, RunPart, SavedObject, parse_pod_name
 from gangplan.diagnose.scan import scan_log
 from gangplan.diagnose.signs import Sign
+from gangplan.diagnose.tidy import drop_malformed_fields
 from gangplan.errors import UserError
 from gangplan.source.manifests import ManifestError, load_objects
 
@@ -150,7 +151,8 @@ def _parse_saved_objects(file: str, data: bytes) -> list[SavedObject]:
             bodies = load_objects(data.decode("utf-8", "replace"))
         except ManifestError as error:
             raise UserError(f"{file}:{error.line or 1}: {error.message}", "Save it again.") from error
-    return [SavedObject(one, file) for body in bodies for one in _flatten_object_list(body)]
+    found = (one for body in bodies for one in _flatten_object_list(body))
+    return [SavedObject(drop_malformed_fields(one), file) for one in found]
 
 
 def _parse_consecutive_json(file: str, data: bytes) -> list[Any]:

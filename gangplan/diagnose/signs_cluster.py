@@ -48,6 +48,9 @@ CLUSTER_SIGNS = (
     Sign("image-not-found", "ErrImageNeverPull"),
     Sign("image-pull", "Failed to pull image"),
     Sign("image-pull", "Back-off pulling image"),
+    # Columns of `kubectl get pods`, and reasons of events, without the registry's words.
+    Sign("image-pull", "ImagePullBackOff"),
+    Sign("image-pull", "ErrImagePull"),
     # Making and starting containers.
     Sign("image-root", "container has runAsNonRoot"),
     Sign(
@@ -96,8 +99,10 @@ CLUSTER_SIGNS = (
     Sign("evicted-memory", "The node had condition: [MemoryPressure]"),
     Sign("evicted-memory", "System OOM encountered"),
     Sign("out-of-memory", "OOMKilled"),
+    Sign("out-of-memory", "OOM Killed"),
     Sign("out-of-memory", "Memory cgroup out of memory: Killed process"),
     Sign("out-of-memory", "oom-kill:constraint=CONSTRAINT_MEMCG"),
+    Sign("preempted", "Preempted to accommodate a workload"),
     Sign("gpu-allocation", "Allocate failed due to"),
     Sign("gpu-allocation", "UnexpectedAdmissionError"),
     Sign("node-lost", "in response to imminent node shutdown"),

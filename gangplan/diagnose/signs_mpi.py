@@ -32,6 +32,7 @@ MPI_SIGNS = (
         "ssh: connect to host",
         r"host (?P<host>\S+) port \d+: (?:Connection refused|Connection timed out|No route to host|Network is unreachable|Operation timed out)",
     ),
+    Sign("ssh-refused", "Connection refused on ", r"on (?P<host>\S+?):(?:22|2222)\b"),
     Sign("ssh-refused", "kex_exchange_identification: "),
     Sign("ssh-host-key", "Host key verification failed"),
     Sign("ssh-host-key", "REMOTE HOST IDENTIFICATION HAS CHANGED"),
@@ -111,6 +112,7 @@ MPI_SIGNS = (
     Sign("mpi-unreachable", "no active messages transport to"),
     Sign("mpi-unreachable", "no am bcopy transport to"),
     Sign("mpi-timeout", "timed out waiting for a daemon"),
+    Sign("mpi-timeout", "imeout waiting for workers"),
     Sign("mpi-timeout", "PMI_Init", r"(?i)PMI_Init.*(?:timeout|failed)|PMIX.*TIMEOUT"),
     # --timeout and MPIEXEC_TIMEOUT (help-prun.txt, help-orterun.txt).
     Sign("deadline", "time limit for job execution has been reached"),

@@ -113,10 +113,7 @@ def _diagnose_run(
     at = None
     if run is not None and run.kind in BACKEND_BY_KIND:
         workload = next((thing.body for thing in kin if thing.kind == "Workload"), None)
-        at = determine_run_state(
-            _keep_complete_conditions(run.body),
-            _keep_complete_conditions(workload) if workload is not None else None,
-        )
+        at = determine_run_state(run.body, workload)
     metadata = (run.body.get("metadata") or {}) if run else {}
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     team = str((metadata.get("labels") or {}).get(_TEAM) or "")
@@ -132,20 +129,6 @@ def _diagnose_run(
         tuple(logs),
         bool(kin or run) or (not name and bool(things)),
     )
-
-
-def _keep_complete_conditions(body: dict[str, object]) -> dict[str, object]:
-    """Return the object with only its complete conditions: people may edit saved files."""
-    status = body.get("status")
-    if not isinstance(status, dict):
-        return {**body, "status": {}}
-    conditions = status.get("conditions")
-    whole = (
-        [one for one in conditions or () if isinstance(one, dict) and {"type", "status"} <= one.keys()]
-        if isinstance(conditions, list)
-        else []
-    )
-    return {**body, "status": {**status, "conditions": whole}}
 
 
 def _drop_outdated_sightings(sightings: Sequence[Sighting], at: RunState | None) -> Sequence[Sighting]:

@@ -151,6 +151,10 @@ def find_program_folder(
     contains the files that the command names. Raises UserError if the program cannot be found.
     """
     if workdir in given:
+        if not given[workdir].is_dir():
+            raise UserError(
+                f"--path {workdir}={given[workdir]}: this is not a folder", "Name the folder of the program."
+            )
         return given[workdir], "as --path says"
     files = [one for one in named_files(words) if not one.startswith("/")]
     for name in (one for one in named_files(words) if one.startswith("/")):

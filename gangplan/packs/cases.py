@@ -21,7 +21,10 @@ from gangplan.source import Document, load_file
 from gangplan.spec.base import Strict
 from gangplan.spec.load import parse_document
 
-NAME = re.compile(r"(?P<policy>[a-z0-9][-a-z0-9]*)\.(?P<case>[-a-zA-Z0-9_]+)\.(?P<verdict>allow|deny)\.yaml")
+# Policies may have dots in their names, as Kubernetes' own examples do; the names of cases have none.
+NAME = re.compile(
+    r"(?P<policy>[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?)\.(?P<case>[-a-zA-Z0-9_]+)\.(?P<verdict>allow|deny)\.yaml"
+)
 
 
 class CaseFile(Strict):

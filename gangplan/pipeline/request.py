@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from gangplan.emit import FileOutcome, TreeChange, is_run_file
+from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.incremental.look import Look
 from gangplan.model.run_facts import RunFacts
@@ -114,3 +115,17 @@ class Result:
     def differences(self) -> list[TreeChange]:
         """The changes that are not 'same'."""
         return [change for change in self.changes if change.outcome is not FileOutcome.SAME]
+
+
+def require_objects(request: Request, result: Result, done: str) -> None:
+    """Raise UserError if the selected specs, teams and clusters have no object in common: a command that did
+    nothing must not look successful. `done` is what it would have done, such as "checked".
+    """
+    if result.has_errors or result.objects or result.scope.named_teams:
+        return
+    none = "the spec does not run" if result.specs == 1 else f"none of {result.specs} specs runs"
+    where = f"on cluster {', '.join(request.clusters)}" if request.clusters else "on any cluster"
+    raise UserError(
+        f"nothing was {done}: {none} {where}",
+        "Name other specs or clusters, or add the cluster to the team or the spec.",
+    )

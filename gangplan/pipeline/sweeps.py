@@ -36,9 +36,9 @@ def expand_sweep(worker: WorkerState, file: SpecFile, result: TaskResult, plan: 
     """Expand the trials of a sweep: `plan` plans the runs of a trial, `render` renders those of a cluster."""
     sweep = worker.workspace.sweeps[file.file]
     result.findings += sweep.findings
+    result.is_lasting &= not sweep.reads_results
     if sweep.sweep is None:
         return
-    result.is_lasting &= sweep.sweep.results is None  # a file next to the sweep
     closed = _check_sweep_trial_limits(worker, sweep, result)
     at_work = replace(worker, options=replace(worker.options, closed=worker.options.closed | closed))
     told, trials, names = _Told(sweep), build_trial_jobs(sweep, worker.workspace.templates), set[str]()

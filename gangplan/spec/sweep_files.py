@@ -62,6 +62,11 @@ class SweepFile:
         """The name of its LocalQueue."""
         return f"sweep-{self.name}"
 
+    @property
+    def reads_results(self) -> bool:
+        """Whether its findings or its trials depend on a file of results next to it."""
+        return self.document is not None and self.document.value.get("results") is not None
+
 
 def find_sweeps(root: Path, files: Sequence[tuple[str, str]]) -> dict[str, SweepFile]:
     """Return the sweeps among spec files (path, team), by path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 from pathlib import Path
@@ -17,6 +18,7 @@ from gangplan.diagnose.read import all_signs, read_evidence
 from gangplan.diagnose.scan import fronted, scan_log
 from gangplan.diagnose.verdict import diagnose_runs
 from gangplan.errors import Exit
+from gangplan.report.diagnosis import build_diagnosis_document, render_diagnosis
 from tests.diagnose.test_causes import RUN
 from tests.gitops.recorded import recorded
 from tests.workspaces import gangplan
@@ -27,6 +29,27 @@ POD = {
     "kind": "Pod",
     "metadata": {"name": f"{RUN}-node-0-3-abcde", "labels": {"jobset.sigs.k8s.io/jobset-name": RUN}},
     "status": {"phase": "Failed", "containerStatuses": [{"name": "node", "state": {"terminated": OOM}}]},
+}
+
+
+QUOTA = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+WORKLOAD = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Workload",
+    "metadata": {"name": "w", "ownerReferences": [{"kind": "TrainJob", "name": RUN}]},
+    "spec": {"active": True},
+    "status": {
+        "conditions": [QUOTA],
+        "admissionChecks": [{"name": "nodes", "state": "Pending", "message": "wait"}],
+    },
+}
+EVENT = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "e", "namespace": "nlp"},
+    "reason": "FailedScheduling",
+    "message": "0/4 nodes are available: 4 Insufficient nvidia.com/gpu.",
+    "involvedObject": {"kind": "Pod", "name": f"{RUN}-node-0-3-abcde"},
 }
 
 
@@ -216,6 +239,44 @@ def test_statuses_of_the_lab_have_their_causes(name: str, body: dict[str, Any]) 
     found = diagnose_runs(Evidence((SavedObject(body, name),), ()))
     causes = [one.cause.id for verdict in found for one in verdict.found]
     assert causes[:1] == [cause for case, cause in LAB.items() if name.endswith(case)][:1]
+
+
+def paths_in(value: object, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return the paths of everything in a value, including keys that an object of its kind may have."""
+    found = [at]
+    for key, one in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
+        found += paths_in(one, (*at, key))
+    return found
+
+
+@given(st.data())
+def test_edited_objects_are_read(data: st.DataObject) -> None:
+    """One field of another type is left out; what the rest says still counts, and nothing crashes."""
+    bodies = [*(body for _, _, body in recorded()), POD, WORKLOAD, EVENT]
+    body = copy.deepcopy(data.draw(st.sampled_from(bodies)))
+    *parents, last = data.draw(st.sampled_from(paths_in(body)[1:]))
+    holder: Any = body
+    for key in parents:
+        holder = holder[key]
+    holder[last] = data.draw(
+        st.sampled_from([None, 1, True, "x", "", [], [1], [None], [{}], {}, {"a": 1}, [["a"]]])
+    )
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [body]}).encode()
+    evidence = read_evidence(["-"], lambda: io.BytesIO(text))
+    verdicts = diagnose_runs(evidence)
+    assert render_diagnosis(verdicts, evidence.skipped)
+    json.dumps(build_diagnosis_document(verdicts, evidence.skipped))
+
+
+def test_a_field_of_another_type_hides_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "pod.json"
+    metadata = POD["metadata"] | {"ownerReferences": [1]}
+    path.write_text(json.dumps(POD | {"metadata": metadata, "spec": {"containers": "node"}}))
+    outcome = gangplan("diagnose", path)
+    assert outcome.code == Exit.FINDINGS
+    assert "[out-of-memory]" in outcome.out
 
 
 def test_long_logs_and_lines_are_read() -> None:

@@ -163,6 +163,9 @@ def test_a_program_that_only_the_image_has_is_refused(tmp_path: Path) -> None:
     assert refused.code == 2
     assert "train.py is in the image, not on this machine" in refused.err
     assert "--path /home/mpiuser=./folder" in refused.err
+    file = run(root, "--path", "/home/mpiuser=code/train.py")
+    assert file.code == 2
+    assert "/code/train.py: this is not a folder" in file.err
     done = run(root, "--path", "/home/mpiuser=code")
     assert done.code == 0, done.err
     other = run(root, folder=root / "code")

@@ -388,6 +388,28 @@ def test_the_help_points_into_the_policy(tmp_path: Path) -> None:
 # Cases
 
 
+def test_a_policy_with_dots_in_its_name_has_cases(tmp_path: Path) -> None:
+    job = "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: a, namespace: t},"
+    job += " spec: {runtimeRef: {name: x}, trainer: {numNodes: %d}}}"
+    name = "few-nodes.example.com"
+    root = workspace(
+        tmp_path,
+        "[baseline]",
+        {
+            "policies/nodes.yaml": policy(name, 4) + binding(name),
+            f"policies/tests/{name}.few.allow.yaml": f"object: {job % 4}\n",
+            f"policies/tests/{name}.one-more.deny.yaml": f"object: {job % 5}\nmessage: too many nodes\n",
+        },
+    )
+    outcome = gangplan("policy", "test", "-C", root)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert "policy-case" not in gangplan("validate", "-C", root).err
+    write(
+        root, {f"policies/tests/{name}.one-more.deny.yaml": f"object: {job % 4}\nmessage: too many nodes\n"}
+    )
+    assert gangplan("policy", "test", "-C", root).code == Exit.FINDINGS
+
+
 def test_testing_without_cases_is_an_error(tmp_path: Path) -> None:
     files = {"policies/ours/pack.yaml": pack("few", "two"), "policies/own.yaml": policy("three")}
     files |= {f"policies/ours/{name}.yaml": policy(name) for name in ("few", "two")}

@@ -270,10 +270,16 @@ def test_checking_nothing_is_an_error(root: Path) -> None:
         root,
         {"overlays/far/cluster.yaml": workspaces.CLUSTER.replace("teams:\n  nlp: {queue: training}\n", "")},
     )
-    outcome = gangplan("validate", "-C", root, "--cluster", "far", "specs/nlp/other.yaml")
-    assert outcome.code == Exit.INPUT
-    assert "nothing was checked" in outcome.err
-    assert "on cluster far" in outcome.err
+    commands = {
+        "checked": ["validate"],
+        "planned": ["plan"],
+        "compared": ["render", "--check"],
+        "explained": ["why"],
+    }
+    for done, command in commands.items():
+        outcome = gangplan(*command, "-C", root, "--cluster", "far", "specs/nlp/other.yaml")
+        assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+        assert f"nothing was {done}: the spec does not run on cluster far" in outcome.err
 
 
 @pytest.mark.parametrize("format", ["text", "json", "sarif", "gitlab"])

@@ -193,3 +193,27 @@ def test_new_results_alone_are_noticed(tmp_path: Path) -> None:
     write(tmp_path, {CSV: first + f"{names[2]},9\n"})
     render(tmp_path)
     assert records(tmp_path) == [names[2]]
+
+
+BAD_RESULTS = {
+    "missing": None,
+    "empty": b"",
+    "of an unknown trial": b"trial,loss\nxx,1\n",
+    "without its column": b"trial,accuracy\n",
+    "not UTF-8": b"trial,loss\n\xff,1\n",
+}
+
+
+@pytest.mark.parametrize("after", BAD_RESULTS)
+@pytest.mark.parametrize("before", BAD_RESULTS)
+def test_findings_about_results_are_never_stale(tmp_path: Path, before: str, after: str) -> None:
+    """A command that may use what an earlier one cached reports the same as one that may not."""
+    root = workspace(tmp_path)
+    write(root, {FILE: SWEEP + RESULTS})
+    said = []
+    for state in (before, after):
+        content = BAD_RESULTS[state]
+        (root / CSV).unlink(missing_ok=True) if content is None else (root / CSV).write_bytes(content)
+        said.append(gangplan("validate", "-C", root).err)
+    assert said[1] == gangplan("validate", "-C", root, "--no-cache").err
+    assert (said[0] == said[1]) == (before == after)

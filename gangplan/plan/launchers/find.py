@@ -61,11 +61,26 @@ class FoundLauncher:
     guessed: str = ""
 
 
-def find_launchers(words: Sequence[str], family: MpiGeneration | None, depth: int = 0) -> list[FoundLauncher]:
+def find_launchers(words: Sequence[str], family: MpiGeneration | None) -> list[FoundLauncher]:
     """Return the launchers that a command starts.
 
-    Raises UnreadableError for a script that no shell could read.
+    Beside one that starts something, `mpirun --version` and the like do not count. Raises UnreadableError for
+    a script that no shell could read.
     """
+    found = _find_launcher_calls(words, family)
+    return [one for one in found if not _only_prints(one.reading)] or found
+
+
+def _only_prints(reading: LauncherReading) -> bool:
+    """Return whether a launcher prints something about itself, and has nothing to start."""
+    return next(reading.of("nothing"), None) is not None and not any(
+        begin < end for begin, end in reading.programs
+    )
+
+
+def _find_launcher_calls(
+    words: Sequence[str], family: MpiGeneration | None, depth: int = 0
+) -> list[FoundLauncher]:
     peeled = strip_prefixes(words)
     through = tuple(program_name_of(words[one]) for one in peeled.via)
     start = find_launcher_at(words, peeled.at, family)
