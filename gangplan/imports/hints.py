@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import ImportTarget, SpecDraft
 from gangplan.imports.workload import Hint, SourceJob
 from gangplan.model.frameworks import MPI_FRAMEWORKS
@@ -57,18 +56,24 @@ def _map_partition_to_pool(draft: SpecDraft, hint: Hint) -> None:
 
 def _map_gpu_model_hint(draft: SpecDraft, hint: Hint) -> None:
     """Map a GPU model, under any of its names."""
-    found = model_of(hint.text, set(_list_pool_gpu_models(draft).values()))
+    if not draft.values.get("gpus"):
+        hint.node.dropped("the run has no GPUs")
+        return
+    offered = set(_list_pool_gpu_models(draft).values())
+    found = model_of(hint.text, offered)
     if found:
-        _put_model(draft, found, hint.node)
+        draft.put("gpu.model", found, hint.node)
     else:
-        hint.node.asked(f"no pool of the team's clusters has {hint.text}")
+        message = (
+            f"no pool of the team's clusters has {hint.text}; without a model, any pool with GPUs will do"
+        )
+        draft.ask(hint.node, message, _suggest_gpu_model(offered))
 
 
-def _put_model(draft: SpecDraft, model: str, node: SourceNode) -> None:
-    if draft.values.get("gpus"):
-        draft.put("gpu.model", model, node)
-    else:
-        node.dropped("the run has no GPUs")
+def _suggest_gpu_model(offered: set[str]) -> str:
+    """Return a help with the GPU models of the team's clusters."""
+    known = ", ".join(sorted(one for one in offered if one))
+    return f"Write gpu.model; their pools have {known}." if known else "Choose a cluster with GPUs."
 
 
 def model_of(text: str, offered: set[str]) -> str:
@@ -87,20 +92,25 @@ def _map_machine_type_hint(draft: SpecDraft, hint: Hint) -> None:
     """Map a machine type of a cloud: the model of its GPUs chooses the pool, which has its own size."""
     machine = INSTANCES.get(hint.text.lower())
     if machine is None:
-        hint.node.asked(f"gangplan does not know the machine type {hint.text}; choose gpus, cpu and memory")
+        message = f"gangplan does not know the machine type {hint.text}, so the spec asks for no GPUs of it"
+        draft.ask(hint.node, message, "Write gpus, cpu and memory of one machine into the spec.")
         return
     if not machine.gpus:
         hint.node.mapped("workers")
         return
-    found = model_of(machine.model, set(_list_pool_gpu_models(draft).values()))
+    offered = set(_list_pool_gpu_models(draft).values())
+    found = model_of(machine.model, offered)
     if found:
         draft.put("gpu.model", found, hint.node)
+        if found != machine.model:
+            message = f"{hint.text} has {machine.model}; the closest that a pool has is {found}"
+            draft.wonder(hint.node, message, "Check that the program fits its memory.")
     else:
         hint.node.mapped("gpus")
         draft.wonder(
             hint.node,
             f"no pool of the team's clusters has {machine.model}, which {hint.text} has",
-            "Name another model: gpu.model.",
+            _suggest_gpu_model(offered),
         )
 
 

@@ -146,6 +146,25 @@ def test_the_first_preferred_machine_is_taken(tmp_path: Path) -> None:
     assert entries(batch)["ResourceConfig.InstancePreferences[1].InstanceType"][0] == "asked"
 
 
+@pytest.mark.parametrize(
+    ("machine", "said"),
+    [
+        ("ml.p4d.24xlarge", "ml.p4d.24xlarge has a100-40gb; the closest that a pool has is a100-80gb"),
+        ("ml.p5.48xlarge", "no pool of the team's clusters has h100-80gb"),
+        ("ml.trn1.32xlarge", "gangplan does not know the machine type ml.trn1.32xlarge"),
+        ("ml.zz9.big", "gangplan does not know the machine type ml.zz9.big"),
+        ("ml.p4de.24xlarge", ""),
+        ("ml.m5.large", ""),
+    ],
+)
+def test_machines_that_no_pool_equals_are_asked_about(tmp_path: Path, machine: str, said: str) -> None:
+    batch = read(tmp_path, changed(ResourceConfig={"InstanceType": machine}))
+    asked = [
+        one.message for one in batch.everything if any(w in one.message for w in ("pool", "machine type"))
+    ]
+    assert [said in one for one in asked] == [True] * bool(said), asked
+
+
 # The service's own model. These tests are skipped where botocore is absent: pip install botocore.
 
 

@@ -38,6 +38,21 @@ def refused(batch: Batch, rule: object = IMPORT_SCRIPT) -> list[tuple[int, int, 
     return [(one.where.line, one.where.column, one.message) for one in batch.everything if one.rule == rule]
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--gpus-per-node=h100:8", "--gpus-per-node: no pool of the team's clusters has h100"),
+        ("--gres=gpu:mi300x:8", "--gres: no pool of the team's clusters has mi300x"),
+        ("--gpus-per-node=a100:8", ""),
+        ("--gpus-per-node=8", ""),
+    ],
+)
+def test_models_that_no_pool_has_are_asked_about(tmp_path: Path, option: str, said: str) -> None:
+    batch = read(tmp_path, f"#!/bin/bash\n#SBATCH -N 2 {option}\ntorchrun train.py\n", image="pytorch")
+    asked = [message for _, _, message in refused(batch, IMPORT_ASKED)]
+    assert [said in one for one in asked] == [True] * bool(said), asked
+
+
 def test_a_training_of_torch_becomes_a_short_spec(tmp_path: Path) -> None:
     batch = read(tmp_path, SLURM, image="pytorch")
     (one,) = batch.imported

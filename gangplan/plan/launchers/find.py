@@ -64,7 +64,7 @@ class FoundLauncher:
 def find_launchers(words: Sequence[str], family: MpiGeneration | None) -> list[FoundLauncher]:
     """Return the launchers that a command starts.
 
-    Beside one that starts something, `mpirun --version` and the like do not count. Raises UnreadableError for
+    Next to one that starts something, calls such as `mpirun --version` do not count. Raises UnreadableError for
     a script that no shell could read.
     """
     found = _find_launcher_calls(words, family)
