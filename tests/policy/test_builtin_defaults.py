@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gangplan.policy.cases import refusals
 from gangplan.validate.apiserver.defaulting.apply import build_request_objects, fill_defaults
-from gangplan.validate.apiserver.defaulting.builtin import BUILTIN_DEFAULTS
+from gangplan.validate.apiserver.defaulting.builtin import BUILTIN_DEFAULTS, fill_builtin_defaults
 from gangplan.validate.apiserver.defaulting.omitted import ALWAYS, amount
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.e2e.policies import answers
@@ -34,6 +37,30 @@ def test_every_kind_with_defaults_has_a_kept_answer() -> None:
     asked = {(body["apiVersion"], body["kind"]) for body, _ in answers.kept("1.34")}
     # The server refuses Endpoints of a missing Service; PodTemplates are not used in practice.
     assert BUILTIN_DEFAULTS.keys() - asked == {("v1", "Endpoints"), ("v1", "PodTemplate")}
+
+
+def fields_of(value: object) -> Iterator[tuple[Any, Any]]:
+    """Yield each field or entry of a value, as its holder and its key."""
+    for key, one in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
+        yield value, key
+        yield from fields_of(one)
+
+
+@pytest.mark.parametrize("kind", sorted(BUILTIN_DEFAULTS))
+def test_objects_that_no_server_accepts_are_filled_in_too(kind: tuple[str, str]) -> None:
+    """Patches may give any field any value; it is the schema's part to report that."""
+    for body, _ in answers.kept("1.34"):
+        if (body["apiVersion"], body["kind"]) != kind:
+            continue
+        body = copy.deepcopy(body)
+        for holder, key in list(fields_of(body)):
+            before = holder[key]
+            for odd in ("x", 1, ["x"], [1], {"a": 1}, {"a": "x"}, None):
+                holder[key] = odd
+                fill_builtin_defaults(body)
+            holder[key] = before
 
 
 @pytest.mark.e2e

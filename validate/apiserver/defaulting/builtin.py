@@ -14,7 +14,12 @@ from collections.abc import Callable
 from gangplan.objects import Body
 from gangplan.validate.apiserver.defaulting import workloads
 from gangplan.validate.apiserver.defaulting.omitted import convert_to_go_form
-from gangplan.validate.apiserver.defaulting.paths import ensure_child_mapping, fill_missing, find_mappings
+from gangplan.validate.apiserver.defaulting.paths import (
+    ensure_child_mapping,
+    fill_missing,
+    find_mappings,
+    get_child_mapping,
+)
 from gangplan.validate.apiserver.defaulting.pods import fill_claim_spec, fill_pod
 
 RBAC = "rbac.authorization.k8s.io"
@@ -45,24 +50,30 @@ def _fill_volume_claim_defaults(body: Body) -> None:
     fill_claim_spec(ensure_child_mapping(body, "spec"))
     body.setdefault("status", {"phase": "Pending"})
     # Admission: StorageObjectInUseProtection.
-    finalizers = body["metadata"].setdefault("finalizers", [])
-    if "kubernetes.io/pvc-protection" not in finalizers:
-        finalizers.append("kubernetes.io/pvc-protection")
+    _add_finalizer(body, "kubernetes.io/pvc-protection")
 
 
 def _fill_volume_defaults(body: Body) -> None:
     fill_missing(body, (("spec.persistentVolumeReclaimPolicy", "Retain"), ("spec.volumeMode", "Filesystem")))
     body.setdefault("status", {"phase": "Pending"})
-    finalizers = body["metadata"].setdefault("finalizers", [])
-    if "kubernetes.io/pv-protection" not in finalizers:
-        finalizers.append("kubernetes.io/pv-protection")
+    _add_finalizer(body, "kubernetes.io/pv-protection")
+
+
+def _add_finalizer(body: Body, name: str) -> None:
+    found = body["metadata"].setdefault("finalizers", [])
+    if isinstance(found, list) and name not in found:
+        found.append(name)
 
 
 def _fill_limit_range_defaults(body: Body) -> None:
     for item in find_mappings(body, "spec.limits[]"):
         if item.get("type") == "Container":
-            default = {**(item.get("max") or {}), **(item.get("default") or {})}
-            request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
+            default = {**get_child_mapping(item, "max"), **get_child_mapping(item, "default")}
+            request = {
+                **get_child_mapping(item, "min"),
+                **default,
+                **get_child_mapping(item, "defaultRequest"),
+            }
             for name, value in (("default", default), ("defaultRequest", request)):
                 if value:
                     item[name] = copy.deepcopy(value)
@@ -95,10 +106,11 @@ def _fill_quota_defaults(body: Body) -> None:
 
 def _fill_secret_defaults(body: Body) -> None:
     body.setdefault("type", "Opaque")
-    texts = body.pop("stringData", None)
+    texts = get_child_mapping(body, "stringData")
+    body.pop("stringData", None)
     if texts:
         coded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
-        body["data"] = {**(body.get("data") or {}), **coded}
+        body["data"] = {**get_child_mapping(body, "data"), **coded}
 
 
 def _fill_service_defaults(body: Body) -> None:

@@ -60,3 +60,9 @@ def ensure_child_mapping(body: dict[str, Any], name: str) -> dict[str, Any]:
     """
     inner = body.setdefault(name, {})
     return inner if isinstance(inner, dict) else {}
+
+
+def get_child_mapping(body: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the mapping at a field; an empty one without it, and for what no server accepts there."""
+    inner = body.get(name)
+    return inner if isinstance(inner, dict) else {}

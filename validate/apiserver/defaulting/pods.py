@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.objects import Body
-from gangplan.validate.apiserver.defaulting.paths import ensure_child_mapping, fill_missing, find_mappings
+from gangplan.validate.apiserver.defaulting.paths import (
+    ensure_child_mapping,
+    fill_missing,
+    find_mappings,
+    get_child_mapping,
+)
 
 Rows = tuple[tuple[str, Any], ...]
 
@@ -80,7 +85,7 @@ def pod_spec(spec: Body) -> None:
             volume["emptyDir"] = {}
     fill_missing(spec, _POD)
     for volume in find_mappings(spec, "volumes[]"):
-        template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+        template = get_child_mapping(volume, "ephemeral").get("volumeClaimTemplate")
         if isinstance(template, dict):
             fill_claim_spec(ensure_child_mapping(template, "spec"))
         image = volume.get("image")
@@ -103,7 +108,8 @@ def fill_claim_spec(spec: Body) -> None:
     source = next((spec[name] for name in names if isinstance(spec.get(name), dict)), None)
     if source is not None and not source.get("namespace"):
         for name in names:
-            spec.setdefault(name, dict(source)).setdefault("apiGroup", None)
+            spec.setdefault(name, dict(source))
+            ensure_child_mapping(spec, name).setdefault("apiGroup", None)
 
 
 def _iterate_pod_containers(spec: Body) -> Iterator[Body]:
@@ -127,9 +133,9 @@ def fill_pod(body: Body) -> None:
     spec.setdefault("enableServiceLinks", True)
     _fill_service_account_fields(spec)
     for container in [*find_mappings(spec, "containers[]"), *find_mappings(spec, "initContainers[]")]:
-        limits = (container.get("resources") or {}).get("limits")
-        if isinstance(limits, dict):
-            container["resources"]["requests"] = {**limits, **(container["resources"].get("requests") or {})}
+        resources = get_child_mapping(container, "resources")
+        if isinstance(limits := resources.get("limits"), dict):
+            resources["requests"] = {**limits, **get_child_mapping(resources, "requests")}
         for port in find_mappings(container, "ports[]"):
             if spec.get("hostNetwork") and not port.get("hostPort"):
                 port["hostPort"] = port.get("containerPort")
@@ -168,7 +174,8 @@ def _fill_service_account_fields(spec: Body) -> None:
     is_needed = False
     for container in [*find_mappings(spec, "initContainers[]"), *find_mappings(spec, "containers[]")]:
         mounts = container.setdefault("volumeMounts", [])
-        if isinstance(mounts, list) and all(one.get("mountPath") != TOKEN_PATH for one in mounts):
+        paths = [one.get("mountPath") for one in find_mappings(container, "volumeMounts[]")]
+        if isinstance(mounts, list) and TOKEN_PATH not in paths:
             mounts.append(dict(mount))
             is_needed = True
     if is_needed and not names:
@@ -181,7 +188,9 @@ def _fill_service_account_fields(spec: Body) -> None:
             {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field}]}},
         ]
         volume = {"name": mount["name"], "projected": {"defaultMode": 420, "sources": sources}}
-        spec.setdefault("volumes", []).append(volume)
+        volumes = spec.setdefault("volumes", [])
+        if isinstance(volumes, list):
+            volumes.append(volume)
 
 
 def _tolerates_no_execute_taint(toleration: Any, key: str) -> bool:

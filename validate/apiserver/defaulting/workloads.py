@@ -8,7 +8,12 @@ the Job is created; here it is all zeros.
 from __future__ import annotations
 
 from gangplan.objects import Body
-from gangplan.validate.apiserver.defaulting.paths import ensure_child_mapping, fill_missing, find_mappings
+from gangplan.validate.apiserver.defaulting.paths import (
+    ensure_child_mapping,
+    fill_missing,
+    find_mappings,
+    get_child_mapping,
+)
 from gangplan.validate.apiserver.defaulting.pods import fill_claim_spec, fill_pod_template
 
 UID = "00000000-0000-0000-0000-000000000000"
@@ -38,14 +43,15 @@ def fill_job(body: Body) -> None:
     """Fill in a Job object."""
     spec = ensure_child_mapping(body, "spec")
     job_spec(spec)
-    metadata, template = body["metadata"], ensure_child_mapping(spec["template"], "metadata")
-    labels = template.get("labels")
+    metadata = body["metadata"]
+    template = ensure_child_mapping(ensure_child_mapping(spec, "template"), "metadata")
+    labels = get_child_mapping(template, "labels")
     is_shared = bool(labels) and not metadata.get("labels")
     if not spec["manualSelector"]:
         name = metadata.get("name")
         names = {"job-name": name, "batch.kubernetes.io/job-name": name}
         uids = dict.fromkeys(("controller-uid", "batch.kubernetes.io/controller-uid"), UID)
-        template["labels"] = labels = {**(labels or {}), **names, **uids}
+        template["labels"] = labels = {**labels, **names, **uids}
         selected = {"batch.kubernetes.io/controller-uid": UID}
         spec["selector"] = {"matchLabels": selected}
     if is_shared and labels:
@@ -134,8 +140,9 @@ def fill_replication_controller(body: Body) -> None:
     """Fill in a ReplicationController, which selects by the labels of its pods."""
     spec = ensure_child_mapping(body, "spec")
     spec.setdefault("replicas", 1)
-    fill_pod_template(ensure_child_mapping(spec, "template"))
-    labels = spec["template"]["metadata"].get("labels")
+    template = ensure_child_mapping(spec, "template")
+    fill_pod_template(template)
+    labels = get_child_mapping(get_child_mapping(template, "metadata"), "labels")
     if labels:
         spec.setdefault("selector", dict(labels))
         body["metadata"].setdefault("labels", dict(labels))
