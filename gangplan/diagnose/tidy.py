@@ -54,7 +54,7 @@ def drop_malformed_fields(body: Body) -> Body:
 
 
 def _keep_well_formed(value: Any, shape: Any) -> Any:
-    """Return the value without what does not fit, or `_LEFT_OUT`."""
+    """Return the value without what does not fit, or `_LEFT_OUT`; a number where a text is due, as text."""
     if isinstance(shape, _Entries):
         if not isinstance(value, list):
             return _LEFT_OUT
@@ -71,4 +71,4 @@ def _keep_well_formed(value: Any, shape: Any) -> Any:
         return {name: one for name, one in fields.items() if one is not _LEFT_OUT}
     if shape is int:
         return value if isinstance(value, int) and not isinstance(value, bool) else _LEFT_OUT
-    return _LEFT_OUT if value is None or isinstance(value, dict | list) else value
+    return _LEFT_OUT if value is None or isinstance(value, dict | list) else str(value)

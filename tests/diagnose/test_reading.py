@@ -24,10 +24,15 @@ from tests.gitops.recorded import recorded
 from tests.workspaces import gangplan
 
 OOM = {"exitCode": 137, "reason": "OOMKilled"}
+LABELS = {
+    "jobset.sigs.k8s.io/jobset-name": RUN,
+    "jobset.sigs.k8s.io/replicatedjob-name": "node",
+    "batch.kubernetes.io/job-completion-index": "3",
+}
 POD = {
     "apiVersion": "v1",
     "kind": "Pod",
-    "metadata": {"name": f"{RUN}-node-0-3-abcde", "labels": {"jobset.sigs.k8s.io/jobset-name": RUN}},
+    "metadata": {"name": f"{RUN}-node-0-3-abcde", "labels": LABELS},
     "status": {"phase": "Failed", "containerStatuses": [{"name": "node", "state": {"terminated": OOM}}]},
 }
 
@@ -272,11 +277,13 @@ def test_edited_objects_are_read(data: st.DataObject) -> None:
 
 def test_a_field_of_another_type_hides_no_other(tmp_path: Path) -> None:
     path = tmp_path / "pod.json"
-    metadata = POD["metadata"] | {"ownerReferences": [1]}
+    labels = LABELS | {"batch.kubernetes.io/job-completion-index": 3}
+    metadata = {"name": "x", "labels": labels, "ownerReferences": [1]}
     path.write_text(json.dumps(POD | {"metadata": metadata, "spec": {"containers": "node"}}))
     outcome = gangplan("diagnose", path)
     assert outcome.code == Exit.FINDINGS
     assert "[out-of-memory]" in outcome.out
+    assert "worker 3" in outcome.out
 
 
 def test_long_logs_and_lines_are_read() -> None:

@@ -282,6 +282,16 @@ def test_checking_nothing_is_an_error(root: Path) -> None:
         assert f"nothing was {done}: the spec does not run on cluster far" in outcome.err
 
 
+def test_a_run_that_left_its_cluster_is_compared(root: Path) -> None:
+    write(root, {"overlays/two/cluster.yaml": workspaces.CLUSTER})
+    for cluster in ("lab", "two"):
+        write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + f"clusters: [{cluster}]\n"})
+        if cluster == "lab":
+            assert gangplan("render", "-C", root).code == Exit.CLEAN
+    outcome = gangplan("render", "--check", "-C", root, "--cluster", "lab", root / "specs/nlp/filings.yaml")
+    assert outcome.code == Exit.FINDINGS, outcome.err
+
+
 @pytest.mark.parametrize("format", ["text", "json", "sarif", "gitlab"])
 def test_checking_only_archived_specs_is_an_error(format: str, root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "state: archived\n"})
