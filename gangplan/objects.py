@@ -148,7 +148,8 @@ def _append_mapping_lines(
             text = _PLAIN.get(value)
             lines.append(f"{prefix} {text or _format_yaml_string(value, indent + '  ')}")
         elif (kind is dict or kind is list) and value:
-            if key not in _BLOCK and (text := _format_flow_value(value, _WIDTH - len(prefix))):
+            is_own = key in _BLOCK and len(indent) < _NESTED
+            if not is_own and (text := _format_flow_value(value, _WIDTH - len(prefix))):
                 lines.append(f"{prefix} {text}")
                 continue
             lines.append(prefix)
@@ -186,22 +187,20 @@ def _append_list_lines(
 
 
 def _format_flow_value(value: Mapping[str, Any] | Sequence[Any], width: int) -> str:
-    """Return a small value on one line, as `{a: 1, b: {c: d}}` or `[a]`, if it has no more than `width`
+    """Return a small value on one line, as `{a: 1, b: {c: d}}` or `[a, b]`, if it has no more than `width`
     characters; else an empty text.
 
-    A list of several entries has a line for each, so that a change shows the entry.
+    A long list, or one of several mappings, has a line for each entry, so that a change shows the entry.
     """
     if len(value) > _FEW or width < _LEAST:
         return ""
     if type(value) is list:
-        is_one = len(value) == 1 and type(value[0]) not in (dict, list)
-        text = _format_flow_scalar(value[0]) if is_one else ""
-        return f"[{text}]" if text and len(text) + 2 <= width else ""
+        return _format_flow_list(value, width)
     assert isinstance(value, Mapping)
     parts = []
     for key, inner in value.items():
         if (type(inner) is dict or type(inner) is list) and inner:
-            text = "" if key in _BLOCK else _format_flow_value(inner, width)
+            text = _format_flow_value(inner, width)
         else:
             text = _format_flow_scalar(inner)
         if not text:
@@ -211,6 +210,21 @@ def _format_flow_value(value: Mapping[str, Any] | Sequence[Any], width: int) -> 
         if width < 0:
             return ""
     return "{" + ", ".join(parts) + "}"
+
+
+def _format_flow_list(entries: Sequence[Any], width: int) -> str:
+    """Return scalars, or a single mapping, between brackets, if they have no more than `width` characters."""
+    parts = []
+    for entry in entries:
+        if (type(entry) is dict or type(entry) is list) and entry:
+            text = _format_flow_value(entry, width - 2) if len(entries) == 1 and type(entry) is dict else ""
+        else:
+            text = _format_flow_scalar(entry)
+        if not text:
+            return ""
+        parts.append(text)
+    joined = ", ".join(parts)
+    return f"[{joined}]" if len(joined) + 2 <= width else ""
 
 
 def _format_flow_scalar(value: Any) -> str:
@@ -245,9 +259,10 @@ def _format_non_text_scalar(value: Any) -> str:
 
 
 # A small mapping has at most so many entries, and ends before this column; none is shorter than _LEAST.
-_FEW, _WIDTH, _LEAST = 5, 110, 6
-# Mappings that people read and engines change entry by entry.
-_BLOCK = frozenset(("metadata", "labels", "annotations", "data", "spec"))
+_FEW, _WIDTH, _LEAST = 5, 150, 6
+# Mappings that people read and engines change entry by entry: those of the object itself, which are indented
+# by less than _NESTED, and no others of these names.
+_BLOCK, _NESTED = frozenset(("metadata", "labels", "annotations", "data", "spec")), 4
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 

@@ -12,8 +12,8 @@ from gangplan.generators.beside import render_script_text
 from gangplan.generators.common import (
     LABEL_PREFIX,
     TemplateRenderer,
+    build_run_annotations,
     build_run_labels,
-    build_run_object_annotations,
     escape_kubelet_text,
     render_to_objects,
 )
@@ -79,9 +79,7 @@ def generate_waiting_job(unit: RunPlan, write: TemplateRenderer = render_to_obje
             "job": job,
             "after": after,
             "labels": tuple(sorted(labels.items())),
-            "annotations": tuple(
-                pair for pair in build_run_object_annotations(unit, KIND) if pair[0] not in guards
-            ),
+            "annotations": tuple(pair for pair in build_run_annotations(unit, KIND) if pair[0] not in guards),
             "pod_labels": tuple(sorted(pod.items())),
             "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
             "account": SCHEDULER_ACCOUNT,

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from gangplan.generators.common import (
     LABEL_PREFIX,
+    MANAGED_LABEL,
     PLATFORM_PREFIX,
     LabelPairs,
     build_run_labels,
@@ -71,6 +72,7 @@ def _render_cached_script(template: str, values: tuple[tuple[str, Hashable], ...
 def build_pod_labels(unit: RunPlan, role: str) -> LabelPairs:
     """Return the labels of the pods of one role."""
     labels = dict(build_run_labels(unit))
+    del labels[MANAGED_LABEL]
     labels |= {
         f"{LABEL_PREFIX}role": role,
         # A sidecar that outlives the program would keep the run from ever completing (trainer#2794).

@@ -18,6 +18,7 @@ from gangplan.waivers import build_mark_labels
 LABEL_PREFIX = "gangplan.dev/"
 # Names that the platform's log and cost tools select by (founding requirements).
 PLATFORM_PREFIX = "training.openshift.io/"
+MANAGED_LABEL = "app.kubernetes.io/managed-by"
 # Kueue serves v1beta2 since 0.15, the oldest line that gangplan supports.
 KUEUE_API = "kueue.x-k8s.io/v1beta2"
 # A `$` that the kubelet would not leave alone.
@@ -32,7 +33,7 @@ def build_run_labels(unit: RunPlan) -> LabelPairs:
     job = unit.job
     labels = dict(job.labels)
     labels |= {
-        "app.kubernetes.io/managed-by": "gangplan",
+        MANAGED_LABEL: "gangplan",
         f"{LABEL_PREFIX}job": job.name,
         f"{LABEL_PREFIX}run": unit.run_name,
         f"{LABEL_PREFIX}team": job.team,
@@ -61,16 +62,22 @@ def build_regime_labels(regimes: tuple[str, ...]) -> dict[str, str]:
     return {f"{LABEL_PREFIX}{regime}": "true" for regime in regimes}
 
 
-def build_run_object_annotations(unit: RunPlan, kind: str) -> LabelPairs:
-    """Return the annotations of a run's object of a kind: its spec, and rules for GitOps engines."""
+def build_run_annotations(unit: RunPlan, kind: str) -> LabelPairs:
+    """Return the annotations of the object that people look up: its source, and what its parts have."""
     job = unit.job
-    annotations = {**syncing.build_run_sync_annotations(), **syncing.build_verbatim_annotations()}
-    annotations |= {
-        **syncing.build_wave_annotations(SYNC_WAVES["runs", kind]),
-        f"{LABEL_PREFIX}source": job.source,
-    }
+    annotations = dict(build_part_annotations(unit, kind)) | {f"{LABEL_PREFIX}source": job.source}
     if job.description:
         annotations[f"{LABEL_PREFIX}description"] = job.description
+    return tuple(sorted(annotations.items()))
+
+
+def build_part_annotations(unit: RunPlan, kind: str) -> LabelPairs:
+    """Return the annotations of each object of a run: rules for GitOps engines, and what policies require."""
+    job = unit.job
+    annotations = syncing.build_run_sync_annotations()
+    if kind != "NetworkPolicy":  # the only one without text of users, in which Flux could replace ${NAME}
+        annotations |= syncing.build_verbatim_annotations()
+    annotations |= syncing.build_wave_annotations(SYNC_WAVES["runs", kind])
     if job.is_archived:
         annotations |= syncing.build_archived_annotations()
     annotations |= _build_evidence_annotations(job)
@@ -96,7 +103,7 @@ def _build_evidence_annotations(job: Job) -> dict[str, str]:
 
 def build_tenant_labels(tenant: Tenant) -> LabelPairs:
     """Return the labels of a tenant's objects."""
-    labels = {"app.kubernetes.io/managed-by": "gangplan", f"{LABEL_PREFIX}team": tenant.team}
+    labels = {MANAGED_LABEL: "gangplan", f"{LABEL_PREFIX}team": tenant.team}
     if tenant.cost_centre:
         labels[f"{LABEL_PREFIX}cost-centre"] = tenant.cost_centre
     labels |= build_mark_labels(tenant.waived)

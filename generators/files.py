@@ -8,8 +8,8 @@ from typing import Any
 
 from gangplan.generators.common import (
     TemplateRenderer,
+    build_part_annotations,
     build_run_labels,
-    build_run_object_annotations,
     render_to_objects,
 )
 from gangplan.model.backend import RUNTIME_FRAMEWORK_LABEL
@@ -39,7 +39,7 @@ def generate_run_files(unit: RunPlan, write: TemplateRenderer = render_to_object
         "name": unit.run_name,
         "namespace": unit.job.namespace,
         "labels": dict(build_run_labels(unit)),
-        "annotations": dict(build_run_object_annotations(unit, FILES_MAP_KIND)),
+        "annotations": dict(build_part_annotations(unit, FILES_MAP_KIND)),
     }
     return [build_files_map(metadata, fixed)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gangplan.generators.common import escape_kubelet_text
 from gangplan.generators.scripts import build_start_words
 from gangplan.model.job import Job, Platform
+from gangplan.model.profiles import DEFAULT_GRACE_S
 from gangplan.plan import RunPlan
 from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE, needs_hidden_gpus
 
@@ -61,7 +62,7 @@ def build_worker_command(job: Job, argv: list[str]) -> tuple[list[str], list[str
 
     On SIGTERM the script ends the ranks.
     """
-    options: list[tuple[str, str | int]] = [("grace", job.grace_s)]
+    options: list[tuple[str, str | int]] = [("grace", _format_grace(job))]
     if not job.uses_mpi:
         return build_start_words(
             "program.sh", [*options, ("hold", _compute_hold_seconds(job)), *_build_debug_options(job)]
@@ -93,7 +94,7 @@ def build_launcher_start(unit: RunPlan) -> list[str]:
     options: list[tuple[str, str | int]] = [
         ("mpi", "openmpi" if job.image.mpi.family == "OpenMPI" else "hydra"),
         ("workers", unit.layout.workers),
-        ("grace", job.grace_s),
+        ("grace", _format_grace(job)),
         ("hold", _compute_hold_seconds(job)),
         ("wait", WORKER_WAIT_S if WORKER_WAIT_S != DEFAULT_WAIT_S else 0),
         ("ssh-wait", job.platform.start_wait_s if _needs_to_await_workers(job) else 0),
@@ -106,6 +107,12 @@ def build_launcher_start(unit: RunPlan) -> list[str]:
         *_build_debug_options(job),
     ]
     return [*build_start_words("launcher.sh", options), *map(escape_kubelet_text, looks)]
+
+
+def _format_grace(job: Job) -> str:
+    """Return the seconds that ranks have after SIGTERM, or nothing for those that the scripts give by
+    themselves."""
+    return "" if job.grace_s == DEFAULT_GRACE_S else str(job.grace_s)
 
 
 def _build_debug_options(job: Job) -> list[tuple[str, str | int]]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from gangplan.generators.common import (
     LabelPairs,
     TemplateRenderer,
+    build_part_annotations,
     build_run_labels,
-    build_run_object_annotations,
     render_to_objects,
 )
 from gangplan.model.job import Job
@@ -21,8 +21,6 @@ from gangplan.plan import RunPlan
 from gangplan.records import dataclass
 
 FIRST_PORT, LAST_PORT = 1024, 65535
-# The port that resolvers use; the DNS pods themselves may listen on another port behind their Service.
-DNS_PORT = 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def generate_network_policies(unit: RunPlan, write: TemplateRenderer = render_to
     values = {
         "job": unit.job,
         "labels": build_run_labels(unit),
-        "annotations": build_run_object_annotations(unit, "NetworkPolicy"),
+        "annotations": build_part_annotations(unit, "NetworkPolicy"),
     }
     return [
         body
@@ -83,7 +81,7 @@ def build_policy_shapes(unit: RunPlan) -> list[PolicyShape]:
     same_run = RulePeer(pods=((job.backend.run_label, run),))
     ports = () if job.posture == "default" else _open_ports(job)
     nodes = _build_node_address_rules(job, ports)
-    outside = (*_build_dns_rules(job), *_build_egress_target_rules(job), *nodes)
+    outside = (*_build_egress_target_rules(job), *nodes)
     inside = PolicyRule((same_run,), ports)
     policies = [PolicyShape(run, same_run.pods, (inside, *nodes), (inside, *outside))]
     if job.posture == "default":
@@ -136,25 +134,6 @@ def _build_ssh_policies(job: Job, run: str) -> list[PolicyShape]:
             f"{run}-{made.role('worker')}-ssh", workers, (PolicyRule((RulePeer(pods=launcher),), port),), None
         ),
     ]
-
-
-def _build_dns_rules(job: Job) -> list[PolicyRule]:
-    """Return a rule for the DNS pods, and one for DNS addresses that are not pods (NodeLocal DNSCache)."""
-    dns = job.platform.dns
-    rules = [
-        PolicyRule((RulePeer(pods=dns.labels, namespace=dns.namespace),), _build_udp_and_tcp_ports(dns.ports))
-    ]
-    if dns.addresses:
-        rules.append(
-            PolicyRule(
-                tuple(RulePeer(cidr=cidr) for cidr in dns.addresses), _build_udp_and_tcp_ports((DNS_PORT,))
-            )
-        )
-    return rules
-
-
-def _build_udp_and_tcp_ports(ports: tuple[int, ...]) -> tuple[Port, ...]:
-    return tuple(Port(protocol, port, port) for port in ports for protocol in ("UDP", "TCP"))
 
 
 def _build_egress_target_rules(job: Job) -> list[PolicyRule]:

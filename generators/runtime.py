@@ -15,8 +15,8 @@ from gangplan.generators.beside import (
 from gangplan.generators.common import (
     LabelPairs,
     TemplateRenderer,
+    build_part_annotations,
     build_run_labels,
-    build_run_object_annotations,
     escape_kubelet_text,
     group_labels_of,
     render_to_objects,
@@ -68,7 +68,7 @@ def generate_training_runtime(unit: RunPlan, write: TemplateRenderer = render_to
             "framework": FRAMEWORK_LABEL.get(job.image.framework, job.image.framework),
             "policy": ML_POLICIES.get(job.image.framework, ""),
             "labels": build_run_labels(unit),
-            "annotations": build_run_object_annotations(unit, RUNTIME_KIND),
+            "annotations": build_part_annotations(unit, RUNTIME_KIND),
             "group_labels": group_labels_of(job),
             "group_annotations": _group_annotations(job),
             "schedule_timeout_s": SCHEDULE_TIMEOUT_S,

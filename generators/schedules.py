@@ -12,8 +12,8 @@ from gangplan.generators.beside import render_script_text
 from gangplan.generators.common import (
     LABEL_PREFIX,
     TemplateRenderer,
+    build_run_annotations,
     build_run_labels,
-    build_run_object_annotations,
     build_tenant_annotations,
     build_tenant_labels,
     escape_kubelet_text,
@@ -71,7 +71,7 @@ def generate_cron_job(unit: RunPlan, write: TemplateRenderer = render_to_objects
             "schedule": schedule,
             "policy": schedule.concurrency.capitalize(),
             "labels": tuple(sorted(labels.items())),
-            "annotations": _remove_guard_annotations(build_run_object_annotations(unit, "CronJob")),
+            "annotations": _remove_guard_annotations(build_run_annotations(unit, "CronJob")),
             "pod_labels": tuple(sorted({**own, ROLE: SCHEDULER, "sidecar.istio.io/inject": "false"}.items())),
             "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
             "account": SCHEDULER_ACCOUNT,

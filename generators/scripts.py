@@ -27,9 +27,7 @@ SCRIPT_FILES = ("common.sh", "launcher.sh", "program.sh", "ranks.sh", "worker.sh
 _START = """\
 case $(cat {folder}/*.sh | sha256sum 2>/dev/null) in
 '' | {digest}\\ *) exec /bin/sh "{folder}/$0" "$@" ;;
-esac
-echo "gangplan: {folder} does not hold the launch scripts of this run" >&2
-exit {code}
+esac; echo "gangplan: {folder} does not hold the launch scripts of this run" >&2; exit {code}
 """
 
 

@@ -8,8 +8,8 @@ from gangplan.generators.common import (
     LABEL_PREFIX,
     PLATFORM_PREFIX,
     TemplateRenderer,
+    build_run_annotations,
     build_run_labels,
-    build_run_object_annotations,
     render_to_objects,
 )
 from gangplan.generators.launch import has_run_deadline
@@ -66,7 +66,7 @@ def build_run_values(unit: RunPlan) -> dict[str, Any]:
         "annotations": tuple(
             sorted(
                 {
-                    **dict(build_run_object_annotations(unit, unit.job.backend.kind)),
+                    **dict(build_run_annotations(unit, unit.job.backend.kind)),
                     **_build_lineage_annotations(unit),
                     **_build_platform_annotations(unit.job),
                 }.items()

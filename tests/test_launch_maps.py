@@ -72,7 +72,7 @@ def test_lost_launch_scripts_are_reported(kept: Path) -> None:
 
 # What somebody made of the file of a kept run.
 CHANGED: dict[str, Callable[[str], str]] = {
-    "another text": lambda text: text.replace("gp_grace=0", "gp_grace=9"),
+    "another text": lambda text: text.replace("gp_grace=120", "gp_grace=9"),
     "another kind": lambda text: text.replace("kind: ConfigMap", "kind: Secret"),
     "another name": lambda text: text.replace("common.sh: ", "common: "),
     "no metadata": lambda text: text.partition("metadata:")[0] + "metadata: null\n",

@@ -209,7 +209,7 @@ def test_a_change_that_renames_no_run_is_not_named_as_the_cause(committed: Path)
 def test_a_run_renamed_by_another_gangplan_names_the_differing_field(committed: Path) -> None:
     (run,) = (committed / "rendered/lab/runs/nlp").glob("*-*.yaml")
     text = run.read_text()
-    earlier = text.replace("--grace=120", "--grace=60")
+    earlier = text.replace("  - worker.sh\n", "  - worker.sh\n                  - --grace=60\n")
     assert earlier != text
     run.unlink()
     run.with_name("filings-00000000.yaml").write_text(earlier.replace(run.stem, "filings-00000000"))

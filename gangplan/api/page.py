@@ -60,7 +60,7 @@ As a draft of a team it is judged as if its file stood in the workspace; `write`
 >>> run["cluster"], run["ranks"], run["totals"]["memory"]
 ('lab', 8, '128Gi')
 >>> sorted(draft.render())  # the run, and the launch scripts that it mounts
-['lab/runs/nlp/finetune-6eef47dd.yaml', 'lab/runs/nlp/launch.fdbeea11.yaml']
+['lab/runs/nlp/finetune-0157a70f.yaml', 'lab/runs/nlp/launch.3ad2662c.yaml']
 >>> draft.write().name
 'finetune.yaml'
 

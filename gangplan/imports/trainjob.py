@@ -177,7 +177,9 @@ def _list_steps_before_training(
         elif step is not None:
             yield step
         else:
-            job.asked(f"a run has no pods {name} beside its workers, and no step of several pods before them")
+            job.asked(
+                f"a run has no pods {name} next to its workers, and no step of several pods before them"
+            )
     yield from found.values()
 
 

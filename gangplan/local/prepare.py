@@ -143,7 +143,7 @@ def _choose_job_mpi(job: Job, workers: int) -> LocalMpi | None:
     try:
         return choose_local_mpi(job.image.mpi, path, lambda one: not _needs_hosts(one))
     except ToolError:
-        needs = ("a network beside the loopback, and this machine has none", "Connect to one")
+        needs = ("a network other than the loopback, and this machine has none", "Connect to one")
         if not named:
             needs = ("a host name for each worker, which this system does not allow", _NAMES)
         raise ToolError(
@@ -217,5 +217,7 @@ def _describe_local_differences(job: Job, mpi: LocalMpi | None) -> list[str]:
     if job.roles:
         found.append(f"without the pods of {', '.join(role.name for role in job.roles)}")
     if job.containers:
-        found.append(f"without {', '.join(one.name for one in job.containers)}, which run beside the program")
+        found.append(
+            f"without {', '.join(one.name for one in job.containers)}, which run next to the program"
+        )
     return found

@@ -17,12 +17,11 @@ SCHEDULER = "gangplan-scheduler"
 
 
 def find_policy_rule_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
-    """Return the causes of a part of a rule: for the run itself, the cluster's DNS, or an endpoint."""
+    """Return the causes of a part of a rule: for the run itself, or an endpoint."""
     direction, number, *rest = stars
     around = mark_indirect([*run.chosen("posture"), *run.framework()])
     names = [policy.name for policy in build_policy_shapes(run.unit)]
     is_main = run.body["metadata"]["name"] == names[0]
-    first = 3 if run.job.platform.dns.addresses else 2
     last = len(run.body["spec"].get(direction) or ()) - 1
     if (
         "ipBlock" in rest
@@ -30,11 +29,9 @@ def find_policy_rule_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
         and _has_host_network_workers(run)
     ):
         return _find_node_range_causes(run, is_main, rest)
-    if is_main and direction == "egress" and 1 <= int(number) < first:
-        return find_dns_causes(run, rest, is_address=number == 2)
     is_of_nodes = _has_host_network_workers(run) and int(number) == last
-    if is_main and direction == "egress" and int(number) >= first and not is_of_nodes:
-        return _find_endpoint_causes(run, int(number) - first, rest)
+    if is_main and direction == "egress" and int(number) >= 1 and not is_of_nodes:
+        return _find_endpoint_causes(run, int(number) - 1, rest)
     if rest and rest[-1] == "jobset.sigs.k8s.io/jobset-name":
         return [*run.run_name(), *around]
     if rest and rest[-1] in ("port", "endPort") and run.job.uses_mpi and _is_by_ssh(run, is_main, rest):

@@ -18,7 +18,7 @@
 #   --given="NAME ..."    the same, where a webhook has set them
 #   --keep-until=END:DAY  a failed container is kept until then: seconds since 1970, and the day in words
 #   --                    the rest is the program
-gp_mpi='' gp_workers=0 gp_grace=0 gp_hold=0 gp_wait=300 gp_ssh_wait=0 gp_setup='' gp_has_ranks=''
+gp_mpi='' gp_workers=0 gp_grace=120 gp_hold=0 gp_wait=300 gp_ssh_wait=0 gp_setup='' gp_has_ranks=''
 gp_hosts_in='' gp_unset='' gp_deepspeed='' gp_preflight=0 gp_own='' gp_given='' gp_keep=''
 while [ $# -gt 0 ]; do
   case $1 in

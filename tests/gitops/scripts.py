@@ -31,9 +31,12 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def program(folder: Path) -> Path:
-    """Create a folder with `gangplan` and `python` of these tests as programs."""
+    """Create a folder with `gangplan` and `python` of these tests as programs.
+
+    Like an installed one, this `gangplan` does not import from the current folder.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, words in (("gangplan", "-m gangplan"), ("python", "")):
+    for name, words in (("gangplan", "-P -m gangplan"), ("python", "")):
         text = f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n'
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)

@@ -200,7 +200,7 @@ def test_a_password_of_the_remote_is_left_out(tmp_path: Path) -> None:
         git(root, "init", "-q")
         git(root, "remote", "add", "origin", remote)
         assert gangplan("init", root, "--team", "nlp", "--cluster", "lab").code == Exit.CLEAN
-        assert f"repoURL: {strip_login(remote)}\n" in (root / "argocd/lab.yaml").read_text()
+        assert f'repoURL: "{strip_login(remote)}"' in (root / "argocd/lab.yaml").read_text()
         assert b"s3cret" not in b"".join(
             data for path, data in tree(root).items() if not path.startswith(".git/")
         )

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from gangplan.generators.launch import DEFAULT_WAIT_S
 from gangplan.generators.scripts import read_launch_scripts
 from gangplan.model.exits import LAUNCH_EXITS, PREFLIGHT_EXITS
+from gangplan.model.profiles import DEFAULT_GRACE_S
 from tests import plain, workspaces
 from tests.launch.scripts import SHELLS, Pod, container
 from tests.launch.test_launch import SPECS
@@ -131,6 +133,14 @@ def test_every_option_is_described() -> None:
     assert sorted(described) == sorted(read_options())
 
 
+def test_options_that_a_run_leaves_out_have_the_defaults_of_the_generator() -> None:
+    text = read_launch_scripts()["common.sh"]
+    assert re.findall(r" gp_(grace|wait)=(\d+)", text) == [
+        ("grace", str(DEFAULT_GRACE_S)),
+        ("wait", str(DEFAULT_WAIT_S)),
+    ]
+
+
 def test_every_option_is_used_by_a_script() -> None:
     values = dict(re.findall(r"^  --([a-z-]+)(?:=\*)?\) (gp_\w+)=", TEXTS["common.sh"], re.MULTILINE))
     assert values.keys() == read_options()
@@ -157,7 +167,7 @@ ACCOUNT = workspaces.TEAM + f"identity: {{{AWS}}}\n"
 CLOUD = workspaces.CLUSTER.replace("teams:\n", STS) + "workloadIdentity: {provider: aws, egress: [sts]}\n"
 # Specs, each with the files of its workspace.
 OPTIONED: tuple[tuple[str, dict[str, str]], ...] = (
-    (SPECS["openmpi"] + "retries: 1\nlauncher: {runsRanks: true}\n", {}),
+    (SPECS["openmpi"] + "retries: 1\ngracePeriod: 5m\nlauncher: {runsRanks: true}\n", {}),
     (SPECS["intel"] + NODE, {}),
     (
         SPECS["openmpi"] + 'debug: {until: "2999-12-31"}\n',

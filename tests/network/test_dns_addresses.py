@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.workspaces import gangplan, rendered, write
@@ -44,11 +43,9 @@ def opened(policy: Any) -> list[tuple[str, list[tuple[str, int]]]]:
 
 
 @pytest.mark.parametrize("posture", POSTURES)
-def test_a_dns_address_is_open_to_every_run_and_to_the_namespace(posture: str, root: Path) -> None:
+def test_a_dns_address_is_open_to_the_namespace(posture: str, root: Path) -> None:
     found = policies(root, posture, DNS % f", addresses: [{LOCAL}]")
     assert opened(found["allow-dns"]) == [(LOCAL, [("UDP", 53), ("TCP", 53)])]
-    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
-    assert text.count(LOCAL.encode()) == 1
 
 
 @pytest.mark.parametrize("posture", POSTURES)
@@ -62,9 +59,6 @@ def test_a_patch_that_closes_a_dns_address_is_reported(root: Path) -> None:
 apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
 patches:
-- target: {kind: NetworkPolicy, labelSelector: gangplan.dev/run}
-  patch: |-
-    - {op: remove, path: /spec/egress/2}
 - target: {kind: NetworkPolicy, name: allow-dns}
   patch: |-
     - {op: remove, path: /spec/egress/1}

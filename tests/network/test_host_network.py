@@ -26,14 +26,14 @@ def patched(root: Path, patch: str) -> list[Shown]:
             "network-unreachable",
             f"launcher cannot be reached from {NODES}",
         ),
-        ("op: remove, path: /spec/egress/2", "network-unreachable", f"launcher cannot reach {NODES}"),
+        ("op: remove, path: /spec/egress/1", "network-unreachable", f"launcher cannot reach {NODES}"),
         (
-            "op: replace, path: /spec/egress/2/to/0/ipBlock/cidr, value: 10.0.16.0/21",
+            "op: replace, path: /spec/egress/1/to/0/ipBlock/cidr, value: 10.0.16.0/21",
             "network-unreachable",
             "launcher cannot reach 10.0.24.0/21",
         ),
         (
-            "op: replace, path: /spec/egress/2/to/0/ipBlock/cidr, value: 10.0.0.0/16",
+            "op: replace, path: /spec/egress/1/to/0/ipBlock/cidr, value: 10.0.0.0/16",
             "network-open",
             "launcher can connect to 10.0.",
         ),
@@ -43,8 +43,8 @@ def patched(root: Path, patch: str) -> list[Shown]:
             f"launcher accept connections from {NODES} on TCP 2222",
         ),
         # A repetition or a part of an open range opens nothing more.
-        ("op: add, path: /spec/egress/2/to/-, value: {ipBlock: {cidr: 10.0.17.0/24}}", "", ""),
-        ("op: add, path: /spec/egress/2/ports/-, value: {protocol: TCP, port: 2222}", "", ""),
+        ("op: add, path: /spec/egress/1/to/-, value: {ipBlock: {cidr: 10.0.17.0/24}}", "", ""),
+        ("op: add, path: /spec/egress/1/ports/-, value: {protocol: TCP, port: 2222}", "", ""),
     ],
 )
 def test_patches_that_close_or_open_node_addresses_are_reported(

@@ -25,7 +25,7 @@ def test_why_leads_from_the_job_to_the_spec(root: Path) -> None:
     (path,) = (root / "rendered/lab/runs/nlp").glob("filings-*.yaml")
     lines = path.read_text(encoding="utf-8").splitlines()
     begin = lines.index(f"  name: {name}")
-    waited = next(index for index in range(begin, len(lines)) if "- prepare-" in lines[index])
+    waited = next(index for index in range(begin, len(lines)) if "prepare-" in lines[index])
     told = gangplan("why", f"rendered/lab/runs/nlp/{path.name}:{waited + 1}", "-C", root)
     assert told.code == 0, told.err
     assert "specs/nlp/filings.yaml:9" in told.out

@@ -73,7 +73,15 @@ def started(found: Verdict) -> tuple[Any, ...]:
     names_ = (network.get("enableDNSHostnames", True), network.get("subdomain", ""))
     # JobSet asks whether a job is in the list (v0.12, success_policy.go), so that one may be there twice.
     ends = sorted(set(jobset.get("successPolicy", {}).get("targetReplicatedJobs", ())))
-    return (hosts, launchers, slots, mpi["runLauncherAsNode"], names_, ends, run.get("activeDeadlineSeconds"))
+    return (
+        hosts,
+        launchers,
+        slots,
+        mpi["runLauncherAsNode"],
+        names_,
+        ends,
+        run.get("activeDeadlineSeconds"),
+    )
 
 
 @given(patch=patches())

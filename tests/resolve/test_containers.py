@@ -183,7 +183,7 @@ def test_why_leads_to_the_field(lab: Path) -> None:
     (path,) = (one for one in rendered(lab) if is_run_file(one))
     lines = rendered(lab)[path].decode().splitlines()
     for words, field in (
-        ("- fetch.py", "setup[0].command"),
+        ("fetch.py", "setup[0].command"),
         ("name: metrics", "sidecars[0].name"),
         ("memory: 2Gi", "sidecars[0].memory"),
         ("tools/exporter", "exporter.repository"),

@@ -172,7 +172,7 @@ def test_why_leads_to_the_role(lab: Path) -> None:
     assert gangplan("render", "-C", lab).code == 0
     (path,) = (one for one in rendered(lab) if is_run_file(one))
     lines = rendered(lab)[path].decode().splitlines()
-    for words, field in (("- serve.py", "roles.ps.command"), ("parallelism", "roles.ps.workers")):
+    for words, field in (("serve.py", "roles.ps.command"), ("parallelism", "roles.ps.workers")):
         line = next(n for n, one in enumerate(lines, 1) if words in one)
         out = gangplan("why", "-C", lab, f"rendered/{path.removeprefix('rendered/')}:{line}").out
         assert field in out, words

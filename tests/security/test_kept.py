@@ -109,7 +109,7 @@ UNTAKEN: dict[str, Callable[[str], str]] = {
     "another team": replaced("gangplan.dev/team: nlp", "gangplan.dev/team: vision"),
     "a hook": replaced("  annotations:\n", "  annotations:\n    argocd.argoproj.io/hook: PreSync\n"),
     "a finalizer": replaced("  annotations:\n", "  finalizers: [example.com/never]\n  annotations:\n"),
-    "an open network": replaced("  egress:\n", "  egress:\n  - {}\n"),
+    "an open network": replaced("  egress: [{", "  egress: [{}, {"),
     "a waiver": replaced("  annotations:\n", "  annotations:\n    gangplan.dev/waived-privileged: forever\n"),
     "an object more": lambda text: text + BINDING,
     "another group": replaced("apiVersion: trainer.kubeflow.org/v1alpha1", "apiVersion: example.com/v1"),

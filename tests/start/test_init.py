@@ -132,6 +132,13 @@ def test_the_first_job_is_short_and_explains_itself(tmp_path: Path) -> None:
     assert sum("#" in line for line in lines) >= 5
 
 
+def test_the_first_run_is_short(tmp_path: Path) -> None:
+    begin(tmp_path, *ONE)
+    assert gangplan("render", "-C", tmp_path).code == Exit.CLEAN
+    (run,) = tmp_path.glob("rendered/lab/runs/nlp/quickstart-*.yaml")
+    assert len(run.read_text().splitlines()) <= 203
+
+
 def test_editors_get_the_schema_of_every_format(tmp_path: Path) -> None:
     begin(tmp_path, "--sample")
     for kind in list_format_models():
@@ -213,7 +220,7 @@ def test_a_workspace_inside_a_repository_knows_its_folder(tmp_path: Path) -> Non
     root = tmp_path / "ml/jobs"
     said = begin(root, *ONE).out
     assert "gangplan gitops write: CI and CODEOWNERS go to the top of the repository" in said
-    assert "path: ml/jobs/rendered/lab/platform\n" in (root / "argocd/lab.yaml").read_text()
+    assert "path: ml/jobs/rendered/lab/platform" in (root / "argocd/lab.yaml").read_text()
     assert "  prefix: ml/jobs\n" in (root / "gangplan.yaml").read_text()
     assert not (root / CI["github"]).exists()
 

@@ -21,14 +21,14 @@ VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 def check_planned_labels(laid: ExpandedRun) -> Found:
     """Check the labels that identify the run, on its objects and on its pods."""
     unit = laid.unit
-    wanted = {
-        "app.kubernetes.io/managed-by": "gangplan",
+    of_pods = {
         f"{OWN}job": unit.job.name,
         f"{OWN}run": unit.run_name,
         f"{OWN}team": unit.job.team,
         **{f"{OWN}{regime}": "true" for regime in unit.job.regimes},
         **({f"{OWN}residency": unit.job.residency} if unit.job.residency else {}),
     }
+    wanted = {"app.kubernetes.io/managed-by": "gangplan", **of_pods}
     for index, body in enumerate(laid.run.bodies):
         built = body["metadata"].get("labels") or {}
         yield from _check_planned_label_values(
@@ -39,7 +39,7 @@ def check_planned_labels(laid: ExpandedRun) -> Found:
         at: FieldPath = (*role.template_at, "metadata", "labels")
         part = "launcher" if role.name == LAUNCHER else "worker"
         yield from _check_planned_label_values(
-            laid.runtime, at, {**wanted, f"{OWN}role": part}, built, role.title
+            laid.runtime, at, {**of_pods, f"{OWN}role": part}, built, role.title
         )
         yield from _check_cloud_identity_labels(laid, at, built, role.title)
 
