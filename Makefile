@@ -101,7 +101,7 @@ constraints: $(READY) ## Pin the newest allowed packages by hash (needs uv)
 schemas: $(READY) ## Generate the schemas again from their pinned sources (development only)
 	@$(BIN)/python validate/apiserver/schemas/build.py
 
-bench: $(READY) ## Measure speed and memory in less than four minutes, beside other programs where present
+bench: $(READY) ## Measure speed and memory in less than four minutes, next to other programs where present
 	@$(BIN)/python -m benchmarks
 
 bench-all: $(READY) ## Measure all, to 10 000 specs on 10 clusters (an hour), and write docs/performance.md

@@ -144,7 +144,7 @@ class _Slots:
         elif set(kinds) == {"s"}:
             finder = partial(_fill_text_slots, pieces[0], tuple(zip(numbers, pieces[3::3], strict=True)))
         else:
-            raise UnlikeError("a value was printed beside text")
+            raise UnlikeError("a value was printed next to text")
         self.numbers |= dict.fromkeys(numbers)
         self.finders.setdefault(text, finder)
         return _Slot(list(self.finders).index(text), kinds == ["m"])

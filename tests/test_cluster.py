@@ -100,7 +100,7 @@ STATES = {
         ("0.8.2", "yes"),
         Exit.CLEAN,
     ),
-    "Volcano beside Kueue": (
+    "Volcano other than Kueue": (
         ("region:", "gang: volcano\nregion:"),
         "Kueue",
         ("0.19.2", "unused"),

@@ -145,7 +145,7 @@ def test_processes_on_many_specs_render_the_same(in_one_process: Path, tmp_path:
     assert tree(tmp_path / "out") == rendered(in_one_process)
 
 
-@pytest.mark.skipif(not MPIEXEC.is_file(), reason="no mpiexec beside this python")
+@pytest.mark.skipif(not MPIEXEC.is_file(), reason="no mpiexec next to this python")
 def test_mpi_ranks_on_many_specs_render_the_same(in_one_process: Path, tmp_path: Path) -> None:
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     ranks = [MPIEXEC, "-n", "3", sys.executable, "-m", "mpi4py.futures", "-m", "gangplan"]

@@ -29,6 +29,7 @@ INSTEAD = {
     r"for ever": "forever",
     r"anew": "again",
     r"there where": "where",
+    "beside": "next to, in addition to, with",
     r"stands? (in(?! front)|at|on|beside|there|behind|before)": "is in, is at, ...",
 }
 # The same for docstrings, comments and names of tests, which readers of the code meet.
@@ -36,7 +37,6 @@ IN_CODE = {
     **INSTEAD,
     "nobody": "no one, or the name of who does not",
     "whoever": "anyone who, those who",
-    "beside": "next to, besides, in addition to",
     "says? of": "say about",
     "asks? of": "ask for, request from",
     "hangs? on": "depends on",

@@ -121,7 +121,7 @@ def _describe_schedule_change(
     key: ObjectKey, one: TemplatedRun, last: tuple[ObjectKey, TemplatedRun] | None, old: Bodies, hours: str
 ) -> Problem | None:
     """Return what is new about a schedule, or None if nothing is."""
-    goes = f"; run {key[2]}, if it is not over, goes on beside them" if key in old else ""
+    goes = f"; run {key[2]}, if it is not over, goes on next to them" if key in old else ""
     if last is not None and last[1].starts:
         if one.is_suspended:
             return None if last[1].is_suspended else _describe_suspended_schedule(one)

@@ -27,7 +27,7 @@ _WORDS: dict[Rule, str] = {
     RUN_REMOVED: "{n} runs of sweep {sweep} are removed from Git but not stopped, such as {such}: those that"
     " are not over continue unseen",
     RUN_REPLACED: "{n} runs of sweep {sweep} are replaced in Git, such as {such} ({why}, {hours} together);"
-    " old ones that are not over train beside the new ones",
+    " old ones that are not over train next to the new ones",
 }
 _RETIRED = "To end the old ones: gangplan retire --write lists them in retired:."
 _KEEP = "To keep them, render with --keep-runs. "

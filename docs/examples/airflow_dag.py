@@ -1,7 +1,7 @@
 """Runs of gangplan in Airflow 2.10 or later: each task creates a run from its template and waits for it.
 
 Apply rendered/ with an engine first, with pipelines: {engine: tekton} or kfp in cluster.yaml, so that no Job
-waits beside this DAG. RUNS names the runs, as `gangplan pipeline tekton` does. The pods are those of a
+waits next to this DAG. RUNS names the runs, as `gangplan pipeline tekton` does. The pods are those of a
 waiting Job of gangplan, so that the cluster's policies, quotas and network let them through.
 """
 

@@ -165,7 +165,7 @@ def run_policy_cases(request: Request, wanted: Sequence[str]) -> Exit:
         whose = "the policy has" if policies == 1 else f"none of {_format_policy_count(policies)} has"
         raise UserError(
             f"nothing was checked: {whose} {'no' if policies == 1 else 'a'} case",
-            "Add <policy>.<case>.allow.yaml and <policy>.<case>.deny.yaml to tests/ beside it.",
+            "Add <policy>.<case>.allow.yaml and <policy>.<case>.deny.yaml to tests/ next to it.",
         )
     said = f"{failed} failed" if failed else "all as they should be"
     rest = f"; {_format_policy_count(bare)} without a case: not checked" if bare else ""

@@ -76,7 +76,7 @@ CAUSES = (
         "its pods were not ready in time, and it went back to the queue",
         "Kueue gives all pods of a run some minutes to be ready together. One that pulls a large image or finds no node uses them up.",
         (
-            "Look at the pods that were not ready: the causes beside this one say why.",
+            "Look at the pods that were not ready: the causes next to this one say why.",
             "Pull large images beforehand, or have podsReadyTimeout raised in the cluster file.",
         ),
         ("gang-deadlock",),
@@ -119,7 +119,7 @@ CAUSES = (
         "Trainer cannot use its runtime",
         "The TrainingRuntime that the run names is missing, or Trainer refuses it.",
         (
-            "Sync both files of the run: the runtime is beside the TrainJob in rendered/.",
+            "Sync both files of the run: the runtime is next to the TrainJob in rendered/.",
             "Ask for the Trainer's version: gangplan cluster snapshot compares it with the cluster file.",
         ),
         ("object-invalid", "version-unsupported"),

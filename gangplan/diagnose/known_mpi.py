@@ -124,7 +124,7 @@ CAUSES = (
     KnownCause(
         "mpi-versions",
         "programs and mpirun are of different MPIs",
-        "The library that the program uses, and the mpirun that starts it, do not fit: each rank believes to be alone, or they cannot talk.",
+        "The library that the program uses, and the mpirun that starts it, do not fit: each rank believes that it is alone, or they cannot talk.",
         (
             "Install one MPI in the image, and build mpi4py or Horovod against it.",
             "Say the MPI and its version in the catalog as they are in the image.",

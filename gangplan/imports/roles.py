@@ -45,7 +45,7 @@ def map_roles(draft: SpecDraft, framework: str) -> None:
 
 def _ask_about_pod_role(draft: SpecDraft, role: PodRole, framework: str) -> None:
     node = role.whole or role.pod.main.node
-    message = f"{role.count} pods of the role {role.name} start beside the workers; runs of {framework} have workers alone"
+    message = f"{role.count} pods of the role {role.name} start next to the workers; runs of {framework} have workers alone"
     draft.ask(
         node,
         message,

@@ -18,7 +18,7 @@ from gangplan.errors import ToolError
 from gangplan.live.contexts import ContextChoice, choose_context
 from gangplan.live.rights import Right, explain_missing_right, find_needed_right
 
-INSTALL = 'Install it beside gangplan: pip install "gangplan[cluster]"'
+INSTALL = 'Install it next to gangplan: pip install "gangplan[cluster]"'
 # The authoriser's message (Kubernetes, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
 _RBAC = re.compile(r'forbidden: User "[^"]*" cannot (?P<verb>\w+) ')
 #: The field manager in dry runs and in the server's audit log.

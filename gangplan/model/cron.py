@@ -69,7 +69,7 @@ def parse_cron(text: str) -> Cron:
     created, so it is refused because its starts cannot be known from Git.
     """
     if "TZ" in text:
-        raise CronError("a time zone has a field of its own", "Write timeZone: Europe/Berlin beside cron.")
+        raise CronError("a time zone has a field of its own", "Write timeZone: Europe/Berlin next to cron.")
     if text.startswith("@every"):
         message = "@every counts from when the schedule reached the cluster, which Git does not know"
         raise CronError(message, "Write the minutes and hours: '*/30 * * * *' starts each half hour.")

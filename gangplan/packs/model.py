@@ -122,7 +122,7 @@ class Pack(Strict):
     )
     policies: dict[str, PackPolicy] = Field(
         {},
-        description="Its policies by name. Each is in `<name>.yaml` beside pack.yaml.",
+        description="Its policies by name. Each is in `<name>.yaml` next to pack.yaml.",
         examples=[{"few-nodes": {"title": "Runs are small.", "why": "The lab is.", "fix": "Lower workers."}}],
     )
 

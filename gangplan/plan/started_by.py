@@ -87,7 +87,7 @@ def check_starting_programs(kept: LauncherCall) -> Iterator[WordProblem]:
             yield WordProblem(COMMAND_HOSTS, at, message, f"Start {name} without {one}.", edit)
         elif one in ONE_HOST_PROFILERS and kept.job.uses_mpi and kept.job.workers > 1:
             message = (
-                f"{one} starts {name}, so it sees {name} and the ranks beside it, but none on other workers"
+                f"{one} starts {name}, so it sees {name} and the ranks next to it, but none on other workers"
             )
             hint = f"To see the ranks, put {one} after the options of {name}, before the program."
             yield WordProblem(COMMAND_BEHIND, at, message, hint)

@@ -121,7 +121,7 @@ def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Findin
                 Finding(
                     POLICY_CASE,
                     case.where,
-                    f"there is no policy '{case.policy}' beside it",
+                    f"there is no policy '{case.policy}' next to it",
                     "Rename the file.",
                 )
             )

@@ -33,7 +33,7 @@ Any other YAML file in `policies/` is an error (`policy-file-ignored`): nobody w
 
 ```yaml
 # policies/ours/pack.yaml
-title: What this company asks beside gangplan's packs.
+title: What this company asks next to gangplan's packs.
 why: The fabric of our labs ends at a row of racks.
 uses:
   waiver-granted: {}               # the guard of waivers; see below

@@ -90,7 +90,7 @@ def _render_job_chain(cluster: str, team: str, links: Sequence[Link]) -> str:
     rows = [(one.name, _describe_chain_link(one, cluster)) for one in links]
     width = max(len(name) for name, _ in rows)
     lines = "".join(f"  {name:<{width}} {words}\n" for name, words in rows)
-    path = f"  critical path: {' → '.join(last.path)}, at most {format_duration(last.path_s)} beside queues\n"
+    path = f"  critical path: {' → '.join(last.path)}, at most {format_duration(last.path_s)}, not counting queues\n"
     return f"{team} on {cluster}: jobs in their order\n{lines}{path}"
 
 

@@ -19,7 +19,7 @@ def describe_fabric(fabric: WorkerFabric) -> str:
     if not access.name:
         return "; ".join(words)
     beside = [one.name for one in access.containers]
-    given = [*access.needs, *([f"beside it {', '.join(beside)}"] if beside else []), *words]
+    given = [*access.needs, *([f"next to it {', '.join(beside)}"] if beside else []), *words]
     return f"{access.name}: {'; '.join(given)}" if given else access.name
 
 

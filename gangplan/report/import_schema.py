@@ -80,7 +80,7 @@ def build_import_schema() -> dict[str, Any]:
         }
     )
     return {
-        "description": "What gangplan import made of its sources: specs, an account of every field, and the runs beside the sources.",
+        "description": "What gangplan import made of its sources: specs, an account of every field, and the runs next to the sources.",
         **_build_object_schema(
             {
                 "version": {

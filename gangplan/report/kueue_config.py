@@ -31,7 +31,7 @@ def render_kueue_config(cluster: ClusterFile, kueue: ToolVersion) -> str:
     out = [
         f"# Kueue {kueue} on {cluster.name}, from {cluster.document.file}.",
         "# Put these keys into controller_manager_config.yaml of ConfigMap kueue-manager-config (namespace",
-        "# kueue-system), beside those already there, and restart the manager. It fails on a key that it does not know.",
+        "# kueue-system), in addition to those already there, and restart the manager. It fails on a key that it does not know.",
         "# Fields and defaults as of Kueue 0.15.2, 0.18.2 and 0.19.2.",
     ]
     parts = [
@@ -168,7 +168,7 @@ def _render_kueue_resources(stated: ManagedResources, file: str) -> Lines:
 def _render_feature_gates() -> Lines:
     yield (
         "featureGates:",
-        "Kueue refuses this list beside the flag --feature-gates: if the manager has that, write it there.",
+        "Kueue refuses this list next to the flag --feature-gates: if the manager has that, write it there.",
     )
     yield (
         "  ConcurrentAdmission: true",

@@ -100,7 +100,7 @@ def _build_run_edit_schema() -> dict[str, Any]:
             },
             "goesOn": {
                 **_TEXT,
-                "description": "The run that continues beside the new one, if it is not over.",
+                "description": "The run that continues next to the new one, if it is not over.",
             },
             "before": {"anyOf": [_build_run_facts_schema(), {"type": "null"}]},
             "after": {"anyOf": [_build_run_facts_schema(), {"type": "null"}]},

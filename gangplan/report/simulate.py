@@ -42,7 +42,7 @@ def render_simulate_text(
         f"  {name} can never be admitted and {_describe_unadmitted_run(name, outcome)}" for name in never
     ]
     lines += [
-        f"  {name} is never admitted: it waits behind or beside others to the end"
+        f"  {name} is never admitted: it waits behind or next to others to the end"
         for name in outcome.waiting
         if name.partition("#")[0] not in never
     ]

@@ -24,7 +24,7 @@ def resolve_config_mounts(context: JobResolution) -> list[Mount]:
     job = context.spec.spec.name or context.spec.source.stem
     for name, path in context.spec.spec.files.items():
         if name.startswith(SPEC_FOLDER_PREFIX):
-            why = "files beside the spec are mounted one by one, for reading"
+            why = "files next to the spec are mounted one by one, for reading"
             origins = {**list_named_origins(("files", name), f"file {name}", why)}
             origins["name"] = ValueOrigin("job", ("run_name",)), origins[""][0]
             own = Mount(VOLUME, path, config_map=map_name(job), read_only=True, file=name, key=keys[name])

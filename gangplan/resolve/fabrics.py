@@ -212,7 +212,7 @@ def _check_room_for_sidecars(
             context.report(
                 POOL_NO_FIT,
                 context.origin_of(field, (field,)),
-                f"beside the containers of fabric '{access.name}', which take {format_with_unit(field, taken)}, a worker with"
+                f"next to the containers of fabric '{access.name}', which take {format_with_unit(field, taken)}, a worker with"
                 f" {format_with_unit(field, asked)} does not fit on a node with {format_with_unit(field, has)}",
                 f"Write {field}: {(has - taken).canonical()} or less.",
             )

@@ -118,8 +118,8 @@ CONTAINERFILE_MPI_TWICE = Rule(
     ERROR,
     "Two MPIs are installed in one image.",
     why=(
-        "mpirun of one starts programs that were linked with the other: each rank then believes to be alone, and a "
-        "training runs N times beside itself without an error."
+        "mpirun of one starts programs that were linked with the other: each rank then believes that it is alone, and N "
+        "trainings run side by side without an error."
     ),
     fix="Install one, and build mpi4py and Horovod against it.",
     is_verdict=True,

@@ -51,7 +51,7 @@ FABRIC_SCC = Rule(
     ERROR,
     "The fabric names no SecurityContextConstraints for OpenShift.",
     why=(
-        "OpenShift admits pods by SecurityContextConstraints beside Pod Security. Runs ask for nonroot-v2, which "
+        "OpenShift admits pods by SecurityContextConstraints in addition to Pod Security. Runs ask for nonroot-v2, which "
         "admits nothing of the node, so pods of this fabric would be refused."
     ),
     fix="Write scc at the fabric, and let the service account training of the team's namespace use it.",

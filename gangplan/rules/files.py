@@ -8,7 +8,7 @@ FILE_MISSING = Rule(
     "file-missing",
     ERROR,
     "A file that the spec mounts is not there.",
-    why="Its bytes become a part of the run. They are looked for beside the spec, from its own folder on.",
+    why="Its bytes become a part of the run. They are looked for next to the spec, from its own folder on.",
     fix="Correct the name, or add the file.",
 )
 
@@ -20,7 +20,7 @@ FILE_UNUSABLE = Rule(
         "Only plain files in the folder of the spec or below it are taken: whoever reviews a spec sees all "
         "that comes with it. YAML files below specs/ are read as specs, unless they are in a folder files/."
     ),
-    fix="Move the file into a folder files/ beside the spec.",
+    fix="Move the file into a folder files/ next to the spec.",
 )
 
 FILES_TOO_LARGE = Rule(

@@ -37,9 +37,9 @@ CHECKPOINT_MISSING = Rule(
 WEIGHT_OMITTED = Rule(
     "weight-omitted",
     WARNING,
-    "A team states no weight, and the teams beside it use much larger ones.",
+    "A team states no weight, and the teams next to it use much larger ones.",
     why=(
-        "An omitted weight is 1 (as in Kueue). Beside 32, 32 and 16, that is 1/81 of what is shared, and "
+        "An omitted weight is 1 (as in Kueue). Next to 32, 32 and 16, that is 1/81 of what is shared, and "
         "nobody chose it. gangplan reports it when 1 is less than half of the smallest stated weight "
         "that it competes with."
     ),

@@ -172,7 +172,7 @@ POLICY_UNTESTED = Rule(
         "Nobody knows whether it refuses what it should and allows what it should, until it gets in "
         "somebody's way."
     ),
-    fix="Add tests/<policy>.<case>.allow.yaml and .deny.yaml beside it.",
+    fix="Add tests/<policy>.<case>.allow.yaml and .deny.yaml next to it.",
     untested="only `gangplan policy test` tells it; tests/policy/test_commands.py shows it.",
 )
 

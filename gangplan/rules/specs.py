@@ -124,7 +124,7 @@ LAUNCHER_ONE_WORKER = Rule(
     ERROR,
     "A launcher that runs ranks needs a second worker.",
     why=(
-        "Trainer creates max(numNodes - 1, 1) workers beside such a launcher, so one worker would become "
+        "Trainer creates max(numNodes - 1, 1) workers next to such a launcher, so one worker would become "
         "two pods and twice the GPUs (Trainer 2.3, mpi.go)."
     ),
     fix="Raise workers, or remove runsRanks.",

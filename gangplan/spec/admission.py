@@ -16,7 +16,7 @@ class LocalQueue(Strict):
 
     weight: Weight | None = Field(
         None,
-        description="Share beside the team's other queues, with admissionMode: UsageBasedAdmissionFairSharing; omitted: 1.",
+        description="Share next to the team's other queues, with admissionMode: UsageBasedAdmissionFairSharing; omitted: 1.",
         examples=[2],
     )
 
@@ -101,7 +101,7 @@ class ManagedResources(Strict):
     transformations: dict[LabelKey, ResourceTransformation] = Field(
         {},
         max_length=64,
-        description="What is counted instead of a resource, or beside it. Quotas of outputs follow from those of the resource.",
+        description="What is counted instead of a resource, or in addition to it. Quotas of outputs follow from those of the resource.",
         examples=[{"nvidia.com/gpu": {"outputs": {"example.com/credits": 10}}}],
     )
 

@@ -555,7 +555,7 @@ class Cluster(Strict):
     admission_checks: dict[Name, AdmissionCheck] = Field(
         {},
         max_length=32,
-        description="Admission checks by name, beside those that gangplan makes of autoscale and multiKueue.",
+        description="Admission checks by name, in addition to those that gangplan makes of autoscale and multiKueue.",
         examples=[{"budget": {"controller": "budget.example.com/check", "pools": ["a100-80gb"]}}],
     )
     multi_kueue: MultiKueue | None = Field(

@@ -127,7 +127,7 @@ class FabricContainer(Strict):
         examples=[{"sys": "/hostsysfs"}],
     )
     capabilities: Capabilities = Field(
-        (), description="Capabilities that it gets beside none.", examples=[["NET_ADMIN"]]
+        (), description="Capabilities that it adds; by default none.", examples=[["NET_ADMIN"]]
     )
     root: bool = Field(
         False,
@@ -162,7 +162,7 @@ class Fabric(Strict):
         examples=[True],
     )
     capabilities: Capabilities = Field(
-        (), description="Capabilities that workers get beside none.", examples=[["IPC_LOCK"]]
+        (), description="Capabilities that workers get in addition; by default none.", examples=[["IPC_LOCK"]]
     )
     memlock: Literal["unlimited", "limited"] = Field(
         "limited",
@@ -222,7 +222,7 @@ class Fabric(Strict):
     sidecars: dict[Name, FabricContainer] = Field(
         {},
         max_length=8,
-        description="Containers that run beside the program and end with it, by name.",
+        description="Containers that run next to the program and end with it, by name.",
         examples=[
             {
                 "daemon": {

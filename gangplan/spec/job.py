@@ -270,7 +270,7 @@ class Role(Strict):
     env: dict[EnvName, EnvValueField] = Field(
         {},
         max_length=MAX_TRAINJOB_ENTRIES,
-        description="Environment variables beside those of the job.",
+        description="Environment variables in addition to those of the job.",
         examples=[{"LEVEL": "info"}],
     )
 
@@ -323,7 +323,7 @@ class Step(Strict):
     env: dict[EnvName, EnvValueField] = Field(
         {},
         max_length=MAX_TRAINJOB_ENTRIES,
-        description="Environment variables beside those of the job.",
+        description="Environment variables in addition to those of the job.",
         examples=[{"HF_HUB_ENABLE_HF_TRANSFER": "1"}],
     )
     timeout: DurationSeconds | None = Field(
@@ -514,7 +514,7 @@ class TrainingJob(Strict):
     roles: dict[RoleName, Role] = Field(
         {},
         max_length=6,
-        description="Pods of another shape beside the workers, for tensorflow (chief, ps, evaluator) and plain (any name): they start with the workers, which find them by TF_CONFIG or by NAME_HOSTS.",
+        description="Pods of another shape next to the workers, for tensorflow (chief, ps, evaluator) and plain (any name): they start with the workers, which find them by TF_CONFIG or by NAME_HOSTS.",
         examples=[{"ps": {"workers": 2, "cpu": 8, "memory": "32Gi"}}],
     )
     steps: tuple[StepValue, ...] = Field(
@@ -569,7 +569,7 @@ class TrainingJob(Strict):
     files: dict[FileSource, MountPath] = Field(
         {},
         max_length=32,
-        description="Read-only files in every pod. ./NAME, a file beside the spec: its path there; its bytes belong to the run, 1 MiB in all. NAME, a ConfigMap of the team: the folder where its keys appear, as they are when a pod starts.",
+        description="Read-only files in every pod. ./NAME, a file next to the spec: its path there; its bytes belong to the run, 1 MiB in all. NAME, a ConfigMap of the team: the folder where its keys appear, as they are when a pod starts.",
         examples=[{"./ds.json": "/etc/ds.json", "deepspeed-config": "/etc/deepspeed-config"}],
     )
     volumes: dict[Name, VolumeValue] = Field(

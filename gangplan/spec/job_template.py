@@ -76,7 +76,7 @@ class JobTemplate(Strict):
     )
     expect: Annotated[tuple[Expectation, ...], Field(max_length=64)] = Field(
         (),
-        description="Scaling efficiency that was measured elsewhere, which gangplan plan shows beside the run.",
+        description="Scaling efficiency that was measured elsewhere, which gangplan plan shows next to the run.",
         examples=[[{"workers": 16, "efficiency": "0.79", "source": "NVIDIA NeMo user guide, BERT 4B"}]],
     )
     job: dict[str, Any] = Field(

@@ -287,7 +287,7 @@ def _explain_bad_map_key(path: FieldPath, item: Any, given: Any) -> tuple[str, s
     if path[:1] == ("data",) and key:
         return _explain_bad_data_key(key, message, given)
     if path[:1] == ("files",) and "/" in key and not key.startswith(("/", "../")) and key[-1:] != "/":
-        return message, f"Write ./{key.removeprefix('./')}: for a file beside the spec."
+        return message, f"Write ./{key.removeprefix('./')}: for a file next to the spec."
     if path[:1] == ("files",) and "/" in key:
         return message, "Write ./NAME: for a file in the folder of the spec, one entry for each."
     return message, f"Write {like}:." if like and not like[0].isdigit() else "Rename it."

@@ -123,7 +123,7 @@ class PoolRdma(Strict):
         None,
         max_length=15,
         pattern=r"^[^\s,=^/:]+$",
-        description="Network interface of this fabric inside pods, with an address of its own; NCCL's sockets and MPI's TCP use it beside RDMA. Omitted: they stay on eth0. It is not the name of a card; see hcas.",
+        description="Network interface of this fabric inside pods, with an address of its own; NCCL's sockets and MPI's TCP use it in addition to RDMA. Omitted: they stay on eth0. It is not the name of a card; see hcas.",
         examples=["net1"],
     )
     hcas: tuple[

@@ -37,7 +37,7 @@ class PersistentVolume(Strict):
     )
     attributes: VolumeAttributes = Field(
         {},
-        description="Attributes that the driver gets, beside those of a bucket.",
+        description="Attributes that the driver gets, in addition to those of a bucket.",
         examples=[{"dnsname": "fs-0123456789abcdef0.fsx.eu-central-1.amazonaws.com", "mountname": "fsx"}],
     )
     nfs: Nfs | None = Field(
@@ -66,7 +66,7 @@ class PersistentVolume(Strict):
     mount_options: tuple[Annotated[str, Field(min_length=1, max_length=253)], ...] = Field(
         (),
         max_length=32,
-        description="Mount options beside those that a bucket needs.",
+        description="Mount options in addition to those that a bucket needs.",
         examples=[["uid=1000", "gid=1000"]],
     )
     fs_type: Annotated[str, Field(pattern=r"^[a-z0-9]+$", max_length=32)] | None = Field(

@@ -133,7 +133,7 @@ class VolumeUse(Strict):
     )
     attributes: VolumeAttributes = Field(
         {},
-        description="Attributes for its driver beside those in the cluster's file; only those that it lets specs set.",
+        description="Attributes for its driver in addition to those in the cluster's file; only those that it lets specs set.",
         examples=[{"csi.cert-manager.io/dns-names": "trainer.example.com"}],
     )
 
@@ -270,12 +270,12 @@ class PodContainer(Strict):
     env: dict[EnvName, EnvValueField] = Field(
         {},
         max_length=MAX_TRAINJOB_ENTRIES,
-        description="Environment variables beside those of the job.",
+        description="Environment variables in addition to those of the job.",
         examples=[{"LEVEL": "info"}],
     )
     cpu: Cpu | None = Field(
         None,
-        description="CPU cores; omitted: those of a worker for setup, which runs before the program, and 500m for a sidecar, which runs beside it.",
+        description="CPU cores; omitted: those of a worker for setup, which runs before the program, and 500m for a sidecar, which runs next to it.",
         examples=[1],
     )
     memory: Memory | None = Field(

@@ -75,7 +75,7 @@ class Cohort(Strict):
         examples=[{"a100-80gb": {"gpus": 8}}],
     )
     weight: Weight | None = Field(
-        None, description="Fair share beside its siblings; omitted: 1.", examples=[2]
+        None, description="Fair share next to its siblings; omitted: 1.", examples=[2]
     )
 
 

@@ -119,7 +119,7 @@ class Results(Strict):
     """What trials have reached, and how many of them continue."""
 
     file: Annotated[str, Field(pattern=r"^\./[^/].*$", max_length=253)] = Field(
-        description="CSV file beside the sweep, with the columns trial and that of the metric, and rung where trials are compared several times.",
+        description="CSV file next to the sweep, with the columns trial and that of the metric, and rung where trials are compared several times.",
         examples=["./rates.csv"],
     )
     metric: Annotated[str, Field(min_length=1, max_length=253)] = Field(

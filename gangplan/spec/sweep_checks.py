@@ -31,12 +31,12 @@ from gangplan.spec.trials import (
 NOT_IN_SWEEP_TEMPLATE = {
     "apiVersion": "Remove it; the top of the file says it.",
     "kind": "Remove it; the top of the file says it.",
-    "name": "Write name: beside template:, for the sweep; trials are named after it.",
+    "name": "Write name: next to template:, for the sweep; trials are named after it.",
     "team": "Remove it; the folder says whose the sweep is.",
     "queue": "Remove it; trials wait in the sweep's own queue, which takes from the team's quota.",
-    "state": "Write state: beside template:.",
+    "state": "Write state: next to template:.",
     "schedule": "Remove it; a sweep runs each trial once.",
-    "retired": "List trials that are over under stopped:, beside template:.",
+    "retired": "List trials that are over under stopped:, next to template:.",
 }
 ReportProblem = Callable[..., None]
 

@@ -35,8 +35,8 @@ NOT_IN_JOB_TEMPLATE = {
     "state": "Remove it; each spec has a state of its own.",
     "keep": "Remove it, and write keep: into the specs that need it.",
     "retired": "Remove it; each spec lists its own runs.",
-    "template": "Write extends: beside job:.",
-    "parameters": "Write parameters: beside job:.",
+    "template": "Write extends: next to job:.",
+    "parameters": "Write parameters: next to job:.",
 }
 
 

@@ -264,7 +264,7 @@ PATTERN_DESCRIPTIONS = {
     r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$": "letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
     r"^v?[0-9]+\.[0-9]+(\.[0-9]+)?$": "two or three numbers, such as 1.34.4",
     LABEL_KEY: "letters, digits, '-', '_' and '.', behind a domain and '/' if there is one",
-    r"^\./[^/].*$": "./ and the path of a file beside the sweep",
+    r"^\./[^/].*$": "./ and the path of a file next to the sweep",
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(@[1-9][0-9]*)?$": "the name of a template, with @ and a version if one is meant",
     r"^(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?)(-(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?))?$": "a share such as 0.9, or from one to another: 0.85-0.95",
     r"^[A-Za-z0-9]([-A-Za-z0-9._/]*[A-Za-z0-9])?$": "letters, digits and any of -_./, starting and ending with a letter or digit",

@@ -101,7 +101,7 @@ def _find_pod_selector_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
 def _find_run_file_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     found = next((one for one in run.job.files if one.key == stars[0]), None)
     if found is None:
-        return [build_own_cause("a file beside the spec")]
+        return [build_own_cause("a file next to the spec")]
     named = [
         name
         for name in run.value("spec", "files") or {}

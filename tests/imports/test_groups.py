@@ -177,7 +177,7 @@ def test_other_pods_next_to_torch_workers_are_refused(tmp_path: Path) -> None:
     template: {spec: {parallelism: 1, template: {spec: {containers: [{name: a, image: b, command: [feed]}]}}}}
 """
     batch = imported(tmp_path, "jobset", JOBSET[:begin] + other + JOBSET[begin:])
-    assert "1 pods of the role feed start beside the workers; runs of torch have workers alone" in asked(
+    assert "1 pods of the role feed start next to the workers; runs of torch have workers alone" in asked(
         batch
     )
 

@@ -126,7 +126,7 @@ def test_without_a_pod_group_nothing_is_asked(shell: str, tmp_path: Path) -> Non
     assert not any(line.endswith(" true") for line in pod.log)
 
 
-@pytest.mark.skipif(not MPIEXEC.is_file(), reason="no MPICH beside this python")
+@pytest.mark.skipif(not MPIEXEC.is_file(), reason="no MPICH next to this python")
 def test_every_rank_runs_with_the_real_mpich(tmp_path: Path) -> None:
     pod, argv, env = hydra(tmp_path / "plain")
     (tmp_path / "gang").mkdir()

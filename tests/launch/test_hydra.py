@@ -14,7 +14,7 @@ from tests import workspaces
 from tests.launch.scripts import Pod, container
 
 MPIEXEC = Path(sys.executable).with_name("mpiexec.hydra")
-pytestmark = pytest.mark.skipif(not MPIEXEC.is_file(), reason="no MPICH beside this python")
+pytestmark = pytest.mark.skipif(not MPIEXEC.is_file(), reason="no MPICH next to this python")
 
 # Addresses of this machine that stand for hosts.
 HOSTS = ["127.0.0.2", "127.0.0.3", "127.0.0.4"]

@@ -148,7 +148,7 @@ CASES: dict[str, tuple[dict[str, str], str, str, str]] = {
     "a comment in a team": ({f"WS/{TEAM}": "# more\n"}, "vrg", "", ""),
     "another team": ({"a team": ""}, "v", "rg", "CODEOWNERS is stale"),
     "a hand in rendered/": ({"WS/rendered/lab/tenants/nlp/tenant.yaml": "# mine\n"}, "", "r", "stale"),
-    "a script beside a spec": ({"WS/specs/nlp/files/train.py": "pass\n"}, "r", "", ""),
+    "a script next to a spec": ({"WS/specs/nlp/files/train.py": "pass\n"}, "r", "", ""),
     "schemas for editors": ({"WS/.vscode/schemas/spec.json": "\n", "WS/.vscode/a.json": "\n"}, "", "", ""),
     "schemas of others": ({"web/schemas/api.yaml": "b: 1\n", "web/specs/a.yaml": "b: 1\n"}, "", "", ""),
     "a page": ({"WS/README.md": "more\n"}, "", "", ""),

@@ -19,7 +19,7 @@ from tests.local.base import processes, run, start, workspace
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None or not (Path(sys.executable).parent / "mpirun").exists(),
-    reason="no MPI beside this python",
+    reason="no MPI next to this python",
 )
 MPICH = workspaces.SPEC.replace("image: openmpi", "image: mpich").replace("gpus: 2\n", "")
 TORCHRUN = """\

@@ -32,7 +32,7 @@ EXCUSED = {
     "spot-without-retry": "production on spot nodes is a question of its own, asked once the run survives",
     "template-unusable": "the example's template has nothing but the name",
     "jobset-pair": "the line of versions is one mapping, and the finding stands at its key",
-    "device-class-unusable": "topology is the pool's, and the finding stands beside it",
+    "device-class-unusable": "topology is the pool's, and the finding stands next to it",
     "policy-obstructs": "the policy of the example is a text inside a patch",
     "policies-none": "the packs ask for owners, which the file of this team does not name",
     "team-not-on-cluster": "the line belongs to a file of some cluster, and the finding stands at the team",

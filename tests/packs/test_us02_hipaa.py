@@ -118,7 +118,7 @@ CASES = {
         {"on-premises": JOB},
         "rented nodes",
     ),
-    "own pool beside a rented one": Case(
+    "own pool next to a rented one": Case(
         ((HALL, CPU_POOL, CPU_POOL + RENTED), (JOB, "gpus: 1", "gpus: 1\nplacement: {nodePool: a100}")), {}
     ),
     "storage class without encryption": Case(

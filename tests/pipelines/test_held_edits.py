@@ -52,7 +52,7 @@ EDITS: dict[str, tuple[str | None, str | None, dict[str, str]]] = {
     "dated-from-now": (
         SPEC + "timeout: 20h\n",
         NIGHTLY,
-        {S: f"is new: .*; run dated-from-now{RUN}, if .*, goes on beside them"},
+        {S: f"is new: .*; run dated-from-now{RUN}, if .*, goes on next to them"},
     ),
     "dated-other": (SPEC, NIGHTLY, {S: "is new", "run-replaced": "by schedule dated-other; if it is not"}),
     "late-new": (None, AFTER, {W: f"is new: it is created {UNTIL}, at most"}),

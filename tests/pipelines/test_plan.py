@@ -25,7 +25,7 @@ def test_plan_shows_the_order_and_the_critical_path(root: Path) -> None:
         "  check   at most 1h, waits for prepare\n"
         "  filings at most 20h, waits for prepare\n"
         "  judge   at most 2h, waits for check and filings\n"
-        "  critical path: prepare → filings → judge, at most 26h beside queues\n"
+        "  critical path: prepare → filings → judge, at most 26h, not counting queues\n"
         "\n"
     )
 

@@ -29,7 +29,7 @@ def python(family: Family) -> tuple[dict[str, str], dict[str, Path]]:
     """Return a Python with mpi4py for an image: its programs, and what is bound into it."""
     mpi4py = importlib.util.find_spec("mpi4py")
     if mpi4py is None or mpi4py.origin is None:
-        pytest.skip("no mpi4py beside this python")
+        pytest.skip("no mpi4py next to this python")
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     text = "#!/bin/sh\nexport PYTHONHOME=/opt/python PYTHONPATH=/opt/site LD_LIBRARY_PATH=/opt/python/lib\n"
     text += f'export MPI4PY_LIBMPI=/usr/local/lib/{family.library}\nexec /opt/python/bin/{version} -B "$@"\n'

@@ -27,7 +27,7 @@ def path_of(family: Family) -> str:
     """Return a PATH that begins with the family's programs; skip Open MPI 5 on a machine without a
     network."""
     if family.name == "openmpi5" and not has_network_interface():
-        pytest.skip("Open MPI 5 needs a network beside the loopback")
+        pytest.skip("Open MPI 5 needs a network other than the loopback")
     return programs_of(family)
 
 
@@ -102,7 +102,7 @@ def test_open_mpi_5_is_not_started_without_a_network(tmp_path: Path, workers: in
         check=False,
     )
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "Open MPI 5.0.11 needs a network beside the loopback, and this machine has none" in done.stderr
+    assert "Open MPI 5.0.11 needs a network other than the loopback, and this machine has none" in done.stderr
     assert "pip install mpich" in done.stderr
 
 

@@ -200,8 +200,8 @@ GANG = {
     "kueue without its version": (of(kueue=""), "", ["3:11 error gang-without-kueue"]),
     "volcano without Kueue": (of(kueue=""), "gang: volcano\n", []),
     "coscheduling without Kueue": (of(kueue=""), "gang: coscheduling\n", []),
-    "volcano beside Kueue": (of(), "gang: volcano\n", ["3:59 warning kueue-unused"]),
-    "volcano beside a Kueue that would not go with this Trainer": (
+    "volcano other than Kueue": (of(), "gang: volcano\n", ["3:59 warning kueue-unused"]),
+    "volcano next to a Kueue that would not go with this Trainer": (
         of(kueue="0.15.2"),
         "gang: volcano\n",
         ["3:59 warning kueue-unused"],

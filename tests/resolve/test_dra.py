@@ -68,7 +68,7 @@ CASES = {
         (SPOT, SPOT.replace("8}", OTHER)),
         "",
     ),
-    "a pool beside it with a plugin": ((SPOT, SPOT), ""),
+    "a pool next to it with a plugin": ((SPOT, SPOT), ""),
     "placed by topology": ((DYNAMIC, f"{DYNAMIC}, topology: true"), "device-class-unusable"),
     "of another scheduler": (("region:", "gang: volcano\nregion:"), "device-class-unusable"),
     "without gangs": (("region:", "gang: none\nenvironment: dev\nregion:"), ""),

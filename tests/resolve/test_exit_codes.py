@@ -72,7 +72,7 @@ WRONG = {
     "in both lists": ("retries: 1\nexitCodes: {retry: [9, 42], fail: [42]}\n", "exit-codes-clash", "10:36"),
     "gangplan's own": ("retries: 1\nexitCodes: {retry: [199]}\n", "exit-codes-clash", "10:21"),
     "no retries": ("exitCodes: {fail: [42]}\n", "exit-codes-unused", "9:12"),
-    "beside gangplan's own": ("retries: 1\nexitCodes: {retry: [195, 200]}\n", "", ""),
+    "next to gangplan's own": ("retries: 1\nexitCodes: {retry: [195, 200]}\n", "", ""),
 }
 
 

@@ -98,7 +98,7 @@ def test_another_folder_is_another_run(team: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "code", "help"),
     [
-        ("conf/ds.json", 2, "Write ./conf/ds.json: for a file beside the spec."),
+        ("conf/ds.json", 2, "Write ./conf/ds.json: for a file next to the spec."),
         ("../ds.json", 2, "Write ./NAME: for a file in the folder of the spec, one entry for each."),
         ("./conf/", 2, "Write ./NAME: for a file in the folder of the spec, one entry for each."),
         ("ds.json", 2, "Write ./ds.json for the file specs/nlp/ds.json."),

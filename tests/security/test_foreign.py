@@ -22,7 +22,7 @@ TENANT, PLATFORM = "rendered/lab/tenants/nlp/tenant.yaml", "rendered/lab/platfor
 FILES = {
     "a binding": ("rendered/lab/platform/more.yaml", BINDING),
     "in a folder of a run": ("rendered/lab/runs/nlp/more.yaml", BINDING),
-    "beside the clusters": ("rendered/more.yaml", BINDING),
+    "next to the clusters": ("rendered/more.yaml", BINDING),
     "in JSON": ("rendered/lab/platform/more.json", "{}"),
     "in Jsonnet": ("rendered/lab/platform/more.jsonnet", "{}"),
     "a kustomization": (

@@ -117,7 +117,7 @@ CASES = {
     "two that each suffice: the one that is named": Case(
         patch(BAD) + patch(add(f"{INIT}/-", sidecar("second", BARE))), "shipper", says="container 'shipper'"
     ),
-    "a patch of the TrainJob beside it": Case(
+    "a patch of the TrainJob next to it": Case(
         patch(add("/metadata/annotations/site.example.com~1a", "none"), kind="TrainJob") + patch(BAD),
         "shipper",
     ),
@@ -154,7 +154,7 @@ CASES = {
         says="container 'shipper' has a limit of 9000Gi of memory,"
         " and LimitRange training allows at most 1900Gi",
     ),
-    "what a schema refuses, not what stands beside it": Case(
+    "what a schema refuses, not what stands next to it": Case(
         patch(add("/spec/suspend", "true", "add"), kind="TrainJob")
         + patch(GOOD)
         + patch(add(f"{INIT}/0/restartPolicy", "Sometimes", "replace"))

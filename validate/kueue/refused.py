@@ -95,7 +95,7 @@ def _explain_default_limit_breach(container: Body, name: str, item: Body) -> tup
         f" it a limit of {item['default'][resource]}"
     )
     pasted = ", ".join(f"{each}: {most}" for each, most in short.items())
-    return words, f"Write limits: {{{pasted}}} beside its requests."
+    return words, f"Write limits: {{{pasted}}} next to its requests."
 
 
 def _explain_limit_bound_breach(container: Body, name: str, item: Body) -> tuple[str, str] | None:

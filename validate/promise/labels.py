@@ -63,7 +63,7 @@ def _check_planned_label_values(
             message = f"{title} would have {has}; policies, monitoring and cost reports look for {value}"
             yield (
                 index,
-                report_broken_plan((*at, key), message, "Keep the label, and add your own beside it."),
+                report_broken_plan((*at, key), message, "Keep the label, and add your own next to it."),
             )
 
 

@@ -118,7 +118,7 @@ def tries(laid: ExpandedRun) -> Found:
     restart = spec.get("restartPolicy", "OnFailure")
     if LAUNCHER in laid.roles and restart != "Never":
         message = (
-            f"the launcher would be restarted in place ({restart}), beside ranks that still run, and its"
+            f"the launcher would be restarted in place ({restart}), while other ranks still run, and its"
             " earlier log"
             " would be gone"
         )

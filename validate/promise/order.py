@@ -115,7 +115,7 @@ def _check_single_pod_restarts(laid: ExpandedRun, role: ExpandedRole) -> Found:
     limit = role.job.get("backoffLimit", 6)
     if limit:
         message = (
-            f"pods of {role.title} would be restarted on their own, up to {limit} times, beside ranks"
+            f"pods of {role.title} would be restarted on their own, up to {limit} times, next to ranks"
             " that still run; the plan restarts a run as a whole"
         )
         yield (
@@ -124,7 +124,7 @@ def _check_single_pod_restarts(laid: ExpandedRun, role: ExpandedRole) -> Found:
         )
     restart = role.spec.get("restartPolicy", "OnFailure")  # JobSet's default
     if restart != "Never":
-        message = f"{role.title} would be restarted in place ({restart}), beside ranks that still run"
+        message = f"{role.title} would be restarted in place ({restart}), while other ranks still run"
         yield (
             laid.runtime,
             report_broken_plan((*role.pod, "restartPolicy"), message, "Keep restartPolicy: Never."),

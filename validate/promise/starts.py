@@ -120,7 +120,7 @@ def check_single_restarts(laid: ExpandedRun) -> Found:
     for role in laid.present:
         job = (*role.at, "template", "spec")
         if role.job.get("backoffLimitPerIndex"):
-            message = f"single pods of {role.title} would be restarted, beside ranks that still run"
+            message = f"single pods of {role.title} would be restarted, while other ranks still run"
             yield (
                 laid.runtime,
                 report_broken_plan(
@@ -131,8 +131,8 @@ def check_single_restarts(laid: ExpandedRun) -> Found:
         for index, rule in enumerate(rules):
             if rule.get("action") == "Ignore" and not (elastic and is_for_disruptions(rule)):
                 message = (
-                    f"single pods of {role.title} would be restarted whenever this rule holds, beside"
-                    " ranks that still run"
+                    f"single pods of {role.title} would be restarted whenever this rule holds, while"
+                    " other ranks still run"
                 )
                 at = (*job, "podFailurePolicy", "rules", index)
                 yield laid.runtime, report_broken_plan(at, message, "Write action: FailJob.", "retries")

@@ -193,7 +193,7 @@ class UnfitRun:
         if nowhere:
             return f"no node takes a {name}"
         if one.count == 1:
-            return f"the {name} finds no node beside the others"
+            return f"the {name} finds no node next to the others"
         return f"only {self._placed(one)} of {one.count} {name}s find a node"
 
     def _pools(self, one: PodShape) -> str:

@@ -121,7 +121,7 @@ class Surroundings:
         if FIRST_HOST in whole or ALL_HOSTS in whole:
             return "drop", "which hosts a run has is known when it starts, to what starts its ranks"
         if name.startswith(("SLURM_", "PBS_")):
-            return "drop", "a run has no scheduler beside Kueue"
+            return "drop", "a run has no scheduler other than Kueue"
         if name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
             return "drop", "the GPUs of a worker are its own"
         if _PATHS.fullmatch(name) and (texts or name in ("PATH", "LD_LIBRARY_PATH") or value is None):

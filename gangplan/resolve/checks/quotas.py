@@ -88,7 +88,7 @@ def _check_scale(notes: ClusterCheck) -> None:
             notes.report(
                 WEIGHT_OMITTED,
                 ("teams", name),
-                f"team '{name}' states no weight and so has 1, beside weights of {shown}",
+                f"team '{name}' states no weight and so has 1, next to weights of {shown}",
                 f"Add weight: {stated[0].canonical()} for as much as the least of the others, or weight: 1 when it is meant.",
                 key=True,
             )

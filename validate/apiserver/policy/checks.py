@@ -202,7 +202,7 @@ def _check_param_ref(ref: Mapping[str, Any], path: FieldPath) -> Problems:
         yield report_wrong_field((*path, "name"), f"{name!r} is not the name of an object")
     if name and selector is not None:
         yield report_wrong_field(
-            (*path, "name"), "is given beside a selector", "Keep one of name and selector."
+            (*path, "name"), "is given with a selector", "Keep one of name and selector."
         )
     if not name and selector is None:
         yield report_wrong_field(path, "has neither name nor selector", "Name the parameter object.")

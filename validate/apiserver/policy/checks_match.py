@@ -53,7 +53,7 @@ def check_policy_selector(selector: Mapping[str, Any], path: FieldPath) -> Probl
         if operator in ("In", "NotIn") and not values:
             yield report_wrong_field((*at, "values"), f"is empty with operator {operator}")
         if operator in ("Exists", "DoesNotExist") and values:
-            yield report_wrong_field((*at, "values"), f"is given beside operator {operator}", "Remove it.")
+            yield report_wrong_field((*at, "values"), f"is given with operator {operator}", "Remove it.")
         yield from _check_selector_label(entry.get("key") or "", values, (*at, "key"))
 
 
@@ -75,7 +75,7 @@ def _check_resource_rule(rule: Mapping[str, Any], path: FieldPath) -> Problems:
         if not words:
             yield report_wrong_field((*path, name), "is empty", "Write ['*'] for all.")
         if len(words) > 1 and "*" in words:
-            yield report_wrong_field((*path, name), f"'*' is given beside other {what}", "Keep '*' alone.")
+            yield report_wrong_field((*path, name), f"'*' is given with other {what}", "Keep '*' alone.")
         for index, word in enumerate(words):
             if name == "operations":
                 yield from check_one_of((*path, name, index), word, OPERATIONS)
@@ -100,11 +100,11 @@ def _check_rule_resources(resources: Sequence[str], path: FieldPath) -> Problems
     if not resources:
         yield report_wrong_field(path, "is empty", "Name resources by their plural, such as trainjobs.")
     if len(resources) > 1 and "*/*" in resources:
-        yield report_wrong_field(path, "'*/*' is given beside other resources", "Keep '*/*' alone.")
+        yield report_wrong_field(path, "'*/*' is given with other resources", "Keep '*/*' alone.")
     # The server checks only the last entry without a slash; so do we.
     plain = [name for name in resources if name and "/" not in name]
     if "*" in plain and plain[-1] != "*":
-        yield report_wrong_field(path, "'*' is given beside other resources", "Keep '*' alone.")
+        yield report_wrong_field(path, "'*' is given with other resources", "Keep '*' alone.")
     before: list[tuple[str, str]] = []
     for index, name in enumerate(resources):
         if not name:
