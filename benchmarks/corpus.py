@@ -37,7 +37,7 @@ data: {{corpus: /data/a}}
 _RUN = re.compile(r"^  name: (\S+)$", re.MULTILINE)
 _HASH = re.compile(r'gangplan.dev/spec-hash: "?([0-9a-f]+)')
 _CENTRE = re.compile(r"gangplan.dev/cost-centre: (\S+)")
-_SOURCE = re.compile(r"^# Rendered by gangplan from specs/([^/]+)/(\S+)\.yaml$", re.MULTILINE)
+_SOURCE = re.compile(r"^# Rendered by gangplan from specs/([^/]+)/(\S+)\.yaml:", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

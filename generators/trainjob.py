@@ -13,6 +13,7 @@ from gangplan.generators.common import (
     render_to_objects,
 )
 from gangplan.generators.launch import has_run_deadline
+from gangplan.model import syncing
 from gangplan.model.duration import format_duration
 from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.job import Job
@@ -58,20 +59,29 @@ def _build_dated_run_values(unit: RunPlan) -> dict[str, Any]:
     return {"name": f"{unit.job.name}-{DATED_SUFFIX}", "labels": labels}
 
 
+def _remove_needless_annotations(annotations: dict[str, str]) -> dict[str, str]:
+    """Return the annotations of a TrainJob, which has no other text of users, without the one that keeps Flux
+    from filling in ${NAME} where there is none."""
+    if any("${" in text for text in annotations.values()):
+        return annotations
+    keys = syncing.build_verbatim_annotations().keys()
+    return {key: text for key, text in annotations.items() if key not in keys}
+
+
 def build_run_values(unit: RunPlan) -> dict[str, Any]:
     """Return the name, labels, annotations and priority class of a run's object, of either kind."""
+    backend = unit.job.backend
+    annotations = {
+        **dict(build_run_annotations(unit, backend.kind)),
+        **_build_lineage_annotations(unit),
+        **_build_platform_annotations(unit.job),
+    }
+    if backend.by_jobset:
+        annotations = _remove_needless_annotations(annotations)
     return {
         "name": unit.run_name,
         "labels": build_run_labels(unit),
-        "annotations": tuple(
-            sorted(
-                {
-                    **dict(build_run_annotations(unit, unit.job.backend.kind)),
-                    **_build_lineage_annotations(unit),
-                    **_build_platform_annotations(unit.job),
-                }.items()
-            )
-        ),
+        "annotations": tuple(sorted(annotations.items())),
         "priority_class": f"training-{unit.job.priority}",
     }
 

@@ -83,7 +83,7 @@ def runs(files: WorkspaceFiles) -> Iterator[TableRow]:
                     "team": team,
                     "cluster": cluster,
                     "state": read_run_state(data),
-                    "spec": first.removeprefix(_SOURCE),
+                    "spec": first.removeprefix(_SOURCE).partition(": ")[0],
                     "file": file,
                 }
 

@@ -1,4 +1,4 @@
-"""The first lines of every rendered file: the mark of gangplan, and the spec that the file comes from."""
+"""The first line of every rendered file: the mark of gangplan, and the spec that the file comes from."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from pathlib import Path
 RENDERED_MARK = "# Rendered by gangplan from "
 # How Git marks the start of a conflict; a file with two new names gets one more sign.
 _CONFLICT = re.compile(rb"^<{7,} ", re.MULTILINE)
-_ADVICE = "Change that file and run `gangplan render`; edits here are lost."
+_ADVICE = ": change that file and run gangplan render, or edits are lost"
 
 
 def build_header_lines(source: str) -> tuple[str, ...]:
     """Return the comment lines (without '# ') for a file rendered from `source`."""
-    return (f"{RENDERED_MARK[2:]}{source}", _ADVICE)
+    return (f"{RENDERED_MARK[2:]}{source}{_ADVICE}",)
+
+
+def find_line_source(first: str) -> str | None:
+    """Return the source that the first line of a rendered file names, or None for another file."""
+    if not first.startswith(RENDERED_MARK):
+        return None
+    return first[len(RENDERED_MARK) :].rstrip("\n").removesuffix(_ADVICE)
 
 
 def read_header_source(path: Path) -> str | None:
@@ -33,8 +40,7 @@ def read_header_source(path: Path) -> str | None:
                 first = file.readline(4096)
     except OSError:
         return None
-    text = first.decode("utf-8", "replace")
-    return text[len(RENDERED_MARK) :].rstrip("\n") if text.startswith(RENDERED_MARK) else None
+    return find_line_source(first.decode("utf-8", "replace"))
 
 
 def find_conflict_line(data: bytes) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from gangplan.emit.header import RENDERED_MARK
+from gangplan.emit.header import find_line_source
 from gangplan.findings import FieldPath, Finding, Location
 from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
@@ -162,8 +162,7 @@ def _load_tree_objects(tree: TextsByPath, workspace: Workspace, problems: list[O
     """Return the objects of a tree, each with its place; add a finding for each file that cannot be read."""
     found: Objects = {}
     for path, text in tree.items():
-        first = text.partition("\n")[0]
-        source = first.removeprefix(RENDERED_MARK) if first.startswith(RENDERED_MARK) else ""
+        source = find_line_source(text.partition("\n")[0]) or ""
         is_there = bool(source) and (workspace.root / source).is_file()
         try:
             bodies = load_objects(text)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gangplan.emit import is_launch_file
-from gangplan.emit.header import RENDERED_MARK
+from gangplan.emit.header import find_line_source
 from gangplan.findings import FieldPath
 from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
@@ -130,8 +130,7 @@ def _load_rendered_objects(
         if path not in there:
             continue
         content = text(path)
-        first = content.partition("\n")[0]
-        source = first.removeprefix(RENDERED_MARK) if first.startswith(RENDERED_MARK) else ""
+        source = find_line_source(content.partition("\n")[0]) or ""
         if path in names:
             content = content.replace(names[path], RUN)
         try:

@@ -84,7 +84,7 @@ REMOVED = [
     ("TrainingRuntime", "NODE/securityContext/fsGroup"),
     ("TrainingRuntime", "LAUNCHER/containers/0/env"),
     ("TrainingRuntime", "LAUNCHER/containers/0/args/LAST"),
-    ("TrainingRuntime", "NODE/containers/0/ports"),
+    ("TrainingRuntime", "NODE/containers/0/startupProbe"),
 ]
 
 

@@ -139,7 +139,7 @@ _PLACES = [
     f"{LAUNCHER}{POD}/spec/terminationGracePeriodSeconds",
     f"{NODE}{POD}/spec/containers/0/args",
     f"{NODE}{POD}/spec/containers/0/name",
-    f"{NODE}{POD}/spec/containers/0/ports/0/containerPort",
+    f"{NODE}{POD}/spec/containers/0/startupProbe/failureThreshold",
     f"{NODE}{POD}/spec/terminationGracePeriodSeconds",
     f"{NODE}{POD}/metadata/labels/gangplan.dev~1role",
     f"{NODE}{POD}/metadata/labels/site.example.com~1rack",
