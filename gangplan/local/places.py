@@ -167,7 +167,7 @@ def find_program_folder(
             files.append(name[len(workdir) + 1 :])
     if not files:
         return here, "the current folder"
-    candidates = [here, *sorted(place.parent for place in (root / "images").glob("*/Containerfile"))]
+    candidates = [here, *sorted(place for place in (root / "images").glob("*/") if place.is_dir())]
     having = [folder for folder in candidates if all((folder / name).is_file() for name in files)]
     if not having:
         help = f"Say where the code is: --path {workdir}=./folder, or start in the folder that has it."

@@ -14,7 +14,7 @@ from gangplan.reference.schemas import build_editor_schema, list_format_models
 from gangplan.starter.answers import WorkspaceAnswers
 from gangplan.starter.readme import render_readme
 from gangplan.starter.text import render_block_text
-from gangplan.template import render_yaml
+from gangplan.template import TEMPLATES_FOLDER, render_yaml
 from gangplan.workspace import READ_FOLDERS
 
 SCHEMAS = ".vscode/schemas"
@@ -87,6 +87,8 @@ def build_workspace_files(answers: WorkspaceAnswers) -> dict[str, str]:
         f"specs/{answers.team}/team.yaml": render_yaml("workspace/team.yaml.j2", values),
         f"overlays/{answers.cluster}/cluster.yaml": _render_cluster_file(answers, values),
         "images/catalog.yaml": render_yaml("workspace/catalog.yaml.j2", values),
+        # `gangplan run` looks for the programs of images in this folder.
+        "images/programs/allreduce.py": _read_first_program(),
         ".pre-commit-config.yaml": _render_pre_commit_hooks(answers.prefix),
         ".editorconfig": _EDITORCONFIG,
         ".gitignore": _IGNORE,
@@ -99,6 +101,11 @@ def build_workspace_files(answers: WorkspaceAnswers) -> dict[str, str]:
         for path, name in _SAMPLE.items():
             files[path.format(team=answers.team)] = render_yaml(name, values)
     return dict(sorted((files | _build_editor_files()).items()))
+
+
+def _read_first_program() -> str:
+    """Return the program of the first job, which the image named by it would contain."""
+    return (TEMPLATES_FOLDER / "workspace/allreduce.py").read_text(encoding="utf-8")
 
 
 def _render_cluster_file(answers: WorkspaceAnswers, values: dict[str, Any]) -> str:

@@ -37,6 +37,7 @@ def render_readme(answers: WorkspaceAnswers) -> str:
         "```sh\n"
         f"gangplan new job NAME --team {answers.team} --image openmpi --command 'python train.py' --workers 2\n"
         f"gangplan plan specs/{answers.team}/NAME.yaml    # pods, totals, whether the queue admits it\n"
+        f"gangplan run specs/{answers.team}/NAME.yaml     # a few ranks on this machine\n"
         "gangplan render    # then commit specs/ and rendered/ together\n"
         "```\n\n"
         "`gangplan list images` (`claims`, `pools`, `queues`, ...) says what there is, and `gangplan explain NAME`\n"

@@ -117,7 +117,7 @@ def test_the_next_step_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     out = begin(Path("my jobs"), *ONE).out
     assert "\nnext: cd 'my jobs' && gangplan render && gangplan validate\n" in out
-    assert out.startswith("wrote 26 files in my jobs:\n")
+    assert out.startswith("wrote 27 files in my jobs:\n")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert "\nnext: gangplan render && gangplan validate\n" in begin(Path("."), *ONE).out
