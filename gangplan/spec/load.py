@@ -75,6 +75,8 @@ def _drop_renamed_missing_fields(found: list[Finding]) -> list[Finding]:
 def _find_pydantic_error_fix(model: type[BaseModel], document: Document, item: Any) -> Fix | None:
     path = _convert_location_to_path(document, item["loc"])
     block = find_model_at(model, path[:-1])
+    if item["type"] == "string_type" and _is_wrong_in_quotes(model, path, document.text(path)):
+        return None
     return find_repair(
         document,
         path,
@@ -170,8 +172,16 @@ def _convert_error_to_finding(model: type[BaseModel], document: Document, item: 
     shaped = describe_wrong_shape(path, kind, item["input"], document.text(path)) or _suggest_pool_shares(
         document, path
     )
+    if help.startswith("Quote it") and _is_wrong_in_quotes(model, path, document.text(path)):
+        help = ""
     help = help or shaped or _format_field_example(model, path)
     return Finding(rule, document.where(path), message, help, clue=clue)
+
+
+def _is_wrong_in_quotes(model: type[BaseModel], path: FieldPath, written: str | None) -> bool:
+    """Return whether a number would be as wrong as a text, such as 5 as a day."""
+    block = find_model_at(model, path[:-1]) if path else None
+    return block is not None and bool(list_value_errors(block, str(path[-1]), written))
 
 
 _SHARES = ("quota", "borrow", "lend")
