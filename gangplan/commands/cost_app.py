@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,7 @@ from gangplan.commands.flags import (
     TodayFlag,
     WorkspaceFlag,
 )
+from gangplan.errors import UserError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -110,15 +112,19 @@ def cost(
     from gangplan.commands.progress import show_progress
 
     asked = build_request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
+    given = {"--by": by != "run", "--month": month is not None, "--durations": durations is not None}
     if history or since is not None:
+        _refuse_with("--history", given, "--month", "--durations")
         from gangplan.commands.cost_history import print_cost_history
 
         raise typer.Exit(print_cost_history(asked, by, since, format))
     if measured is not None:
+        _refuse_with("--measured", given, "--by", "--month", "--durations")
         from gangplan.commands.cost_measured import print_measured_cost
 
         raise typer.Exit(print_measured_cost(asked, measured, format))
     if elsewhere:
+        _refuse_with("--elsewhere", given, "--by", "--month")
         from gangplan.commands.cost_elsewhere import print_cost_elsewhere
 
         raise typer.Exit(print_cost_elsewhere(asked, durations, format))
@@ -126,3 +132,9 @@ def cost(
         raise typer.Exit(
             command(replace(asked, progress=tick), by, durations, format, select_months(by, month, today))
         )
+
+
+def _refuse_with(view: str, given: Mapping[str, bool], *flags: str) -> None:
+    """Raise UserError if a flag was given that a view of costs does not read."""
+    if unread := next((flag for flag in flags if given[flag]), ""):
+        raise UserError(f"{view} does not read {unread}", f"Leave out {unread}, or {view}.")

@@ -301,6 +301,9 @@ def _explain_wrong_kind(wanted: str, given: Any) -> tuple[str, str]:
     shown = quote_value(given)
     if isinstance(given, str) and given in PATH_OF_KIND:
         return (f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PATH_OF_KIND[given]}.")
+    meant = next((kind for kind in PATH_OF_KIND if fold_name(kind) == fold_name(str(given))), wanted)
+    if meant != wanted:
+        return (f"kind is {shown}; did you mean {meant}?", f"Write kind: {meant}.")
     near = find_closest(str(given), [wanted])
     if wanted == "TrainingJob" and isinstance(given, str) and given in IMPORTABLE_KINDS:
         help = f"gangplan import {given.lower()} FILE writes specs from it; a spec says kind: TrainingJob."

@@ -47,7 +47,11 @@ def explain_pydantic_error(
             "Shorten it.",
         )
     if kind in ("too_short", "string_too_short"):
-        return f"{name} is empty; at least {context['min_length']} is needed", ""
+        count, least = len(given), context["min_length"]
+        if not count:
+            return f"{name} is empty; at least {least} is needed", ""
+        what = "characters" if isinstance(given, str) else "entries"
+        return f"{name} has {count} {what}; at least {least} are needed", "Write more."
     if kind == "string_pattern_mismatch" and path[-1:] == ("image",) and is_reference(given):
         message = (
             f"image is {quote_value(given)}, which is an image reference; a spec names an entry of images/catalog.yaml,"

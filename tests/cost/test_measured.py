@@ -57,6 +57,26 @@ def row(root: Path, path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("view", "flags", "unread"),
+    [
+        ("--measured", ["--measured", "a.json", "--by", "team"], "--by"),
+        ("--measured", ["--measured", "a.json", "--month", "2026-12"], "--month"),
+        ("--measured", ["--measured", "a.json", "--durations", "a.yaml"], "--durations"),
+        ("--elsewhere", ["--elsewhere", "--by", "team"], "--by"),
+        ("--elsewhere", ["--elsewhere", "--month", "2026"], "--month"),
+        ("--history", ["--history", "--month", "2026"], "--month"),
+        ("--history", ["--since", "2026-11-01", "--durations", "a.yaml"], "--durations"),
+    ],
+)
+def test_a_flag_that_a_view_does_not_read_is_refused(
+    view: str, flags: list[str], unread: str, root: Path
+) -> None:
+    outcome = gangplan("cost", "-C", root, *flags)
+    assert outcome.code == Exit.INPUT
+    assert f"{view} does not read {unread}" in outcome.err
+
+
 def test_the_proposed_edit_fits_the_measurements(root: Path, tmp_path: Path) -> None:
     path = export(
         tmp_path / "a.json",
