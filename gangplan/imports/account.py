@@ -192,6 +192,15 @@ class SourceNode:
         except ValueError:
             return None
 
+    def count(self) -> int | None:
+        """Return how many of something there are; None for anything else, and a person is asked about it."""
+        number = self.number()
+        if number is not None and number >= 0:
+            return number
+        if self:
+            self.account.remark(self.path, "asked", why="it is no whole number of at least 0")
+        return None
+
     def texts(self) -> tuple[str, ...]:
         """Return the entries of a list of scalars; a single scalar is a list of one."""
         if isinstance(self.value, list):

@@ -65,7 +65,7 @@ def _read_replicated_job_pods(job: SourceNode) -> SourcePodGroup | None:
     """Return the pods of a replicated job; None if there are none."""
     template = job["template"]["spec"]
     pod = read_pod_template(template["template"])
-    replicas, parallelism = job["replicas"].number(), template["parallelism"].number()
+    replicas, parallelism = job["replicas"].count(), template["parallelism"].count()
     count = (1 if replicas is None else replicas) * (1 if parallelism is None else parallelism)
     if pod is None or count < 1:
         job.dropped("it has no pods")
@@ -76,7 +76,7 @@ def _read_replicated_job_pods(job: SourceNode) -> SourcePodGroup | None:
 def _ask_about_job_replicas(work: SourceJob, groups: Sequence[SourcePodGroup]) -> None:
     """Ask about jobs of one template: a run has a single job, whose pods are numbered consecutively."""
     for group in groups:
-        replicas = group.node["replicas"].number()
+        replicas = group.node["replicas"].count()
         if replicas and replicas > 1 and group.name in [role.name for role in work.roles]:
             message = (
                 f"{replicas} jobs of {group.count // replicas} pods become {group.count} workers of one job, numbered"

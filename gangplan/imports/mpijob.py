@@ -52,10 +52,10 @@ def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJ
     map_run_policy(spec["runPolicy"], settings)
     _map_older_mpijob_fields(spec, settings)
     slots = spec["slotsPerWorker"]
-    settings["slots"] = SourceSetting(slots.number() or 1, slots if slots else root)
+    settings["slots"] = SourceSetting(slots.count() or 1, slots if slots else root)
     slots.mapped("slots")
     workers = read_pod_template(worker["template"])
-    count = worker["replicas"].number()
+    count = worker["replicas"].count()
     roles = _build_mpijob_roles(lead, workers, count if count is not None else 0)
     if worker["replicas"]:
         settings["workers"] = SourceSetting(roles[-1].count, worker["replicas"].mapped("workers"))

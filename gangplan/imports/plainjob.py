@@ -23,7 +23,7 @@ def read_plain_job(account: Account, others: Sequence[OtherObject] = ()) -> Sour
     pod = read_pod_template(spec["template"])
     if pod is None:
         raise SourceError("it has no container (spec.template.spec.containers)")
-    parallel, completions = spec["parallelism"].number(), spec["completions"].number()
+    parallel, completions = spec["parallelism"].count(), spec["completions"].count()
     count = 1 if parallel is None else parallel
     if count < 1:
         raise SourceError("it has no pods (spec.parallelism is 0)", "Write how many pods it has.")

@@ -117,7 +117,7 @@ def _read_pod_role(kind: JobKind, node: SourceNode | None, name: str) -> PodRole
     """Return the pods of one role; None if there are none."""
     if node is None or not node:
         return None
-    count = node["replicas"].number()
+    count = node["replicas"].count()
     count = 1 if count is None else count
     pod = read_pod_template(node["template"], kind.container)
     if pod is None or count == 0:

@@ -89,7 +89,7 @@ class _Job:
         if isinstance(self.account, SweptAccount):
             work.trials = read_search_trials(self.account.search, work.questions)
         count = root["resources"]["instance_count"]
-        workers = max(1, count.number() or 1)
+        workers = max(1, count.count() or 1)
         work.settings["workers"] = SourceSetting(workers, count.mapped("workers") if count else root)
         self._machine(work)
         self._ranks(work, kind)
@@ -126,7 +126,7 @@ class _Job:
         distribution = self.root["distribution"]
         distribution["type"].mapped("framework")
         per = distribution["process_count_per_instance"]
-        count = per.number()
+        count = per.count()
         work.starts_ranks = kind == "mpi"
         if kind == "pytorch" and not self.managed.machine:
             gpus = max(count or 1, count_started_processes(self.root, int(work.settings["workers"].value)))

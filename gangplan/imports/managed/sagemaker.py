@@ -102,8 +102,8 @@ class _Job:
             if one is not named[0]:
                 one["InstanceType"].mapped("workers")
         config["InstanceCount"].mapped("workers")
-        stated = sum(one["InstanceCount"].number() or 0 for one in named)
-        return max(1, stated or config["InstanceCount"].number() or 1)
+        stated = sum(one["InstanceCount"].count() or 0 for one in named)
+        return max(1, stated or config["InstanceCount"].count() or 1)
 
     def _count_node(self) -> SourceNode:
         config = self.root["ResourceConfig"]
@@ -179,7 +179,7 @@ class _Job:
             elif name in ("sagemaker_program", "sagemaker_mpi_custom_mpi_options"):
                 node.mapped("command")
             elif name == "sagemaker_mpi_num_of_processes_per_host":
-                work.settings["slots"] = SourceSetting(node.number() or 1, node.mapped("slots"))
+                work.settings["slots"] = SourceSetting(node.count() or 1, node.mapped("slots"))
             elif name == "sagemaker_submit_directory":
                 why = f"the code is at {self.parameters[name]}, and SageMaker unpacks it to {CODE}"
                 node.asked(why)
