@@ -182,14 +182,14 @@ def _describe_removed_template(
         yield one.place, Problem((), words, f"To end it, add to the spec: retired: [{key[2]}].", RUN_WAITS)
     elif run is None:
         words = (
-            f"run {key[2]} is removed from Git but not stopped: it is created no more,"
-            " and if it was and is not over, it continues unseen"
+            f"run {key[2]} is removed from Git but not stopped: it is no longer created,"
+            " and if it exists and is not over, it continues unseen"
         )
         help = "Set state: stopped in its spec first, and remove the spec in a later change."
         yield one.place, Problem((), words, help, RUN_REMOVED)
     elif "gangplan.dev/state" in (run["metadata"].get("annotations") or {}):
         words = (
-            f"run {key[2]} is stopped: it is not created, and if it was, it ends whether it waits or trains"
+            f"run {key[2]} is stopped: it is not created; if it exists, it ends whether it waits or trains"
         )
         yield key, Problem((), words, "When it is no longer needed: gangplan retire.", RUN_STOPPED)
     else:

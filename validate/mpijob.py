@@ -73,7 +73,7 @@ def _check_mpi_host_names(body: Body, worker: Replicas | None) -> FoundProblems:
 
 def _check_slots_and_launcher_policy(spec: Body) -> FoundProblems:
     if spec.get("slotsPerWorker", 1) < 0:
-        yield _report_refused_mpijob(("spec", "slotsPerWorker"), "a number of slots is not negative")
+        yield _report_refused_mpijob(("spec", "slotsPerWorker"), "the number of slots must not be negative")
     policy = spec.get("launcherCreationPolicy", "AtStartup")
     if policy not in ("AtStartup", "WaitForWorkersReady"):
         message = (
@@ -89,7 +89,7 @@ def _run_policy(policy: Body) -> FoundProblems:
         yield _report_refused_mpijob((*POLICY, "cleanPodPolicy"), message)
     for name in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"):
         if policy.get(name, 0) < 0:
-            yield _report_refused_mpijob((*POLICY, name), f"{name} is not negative")
+            yield _report_refused_mpijob((*POLICY, name), f"{name} must not be negative")
     manager = policy.get("managedBy")
     if manager is not None and manager not in MANAGERS:
         message = f"'{manager}' is no manager of MPIJobs: {' or '.join(MANAGERS)}"
@@ -105,7 +105,7 @@ def _check_mpi_replica_spec(one: Replicas) -> FoundProblems:
     if one.role == "worker" and (one.stated is None or one.stated <= 0):
         help = "Write how many, or leave Worker out."
         yield _report_refused_mpijob(
-            (*one.path, "replicas"), "at least 1 worker is expected where there are any", help
+            (*one.path, "replicas"), "Worker needs at least 1 replica", help
         )
     restart = one.spec.get("restartPolicy", "Never")
     if restart not in RESTARTS:
@@ -128,9 +128,9 @@ def _check_mpi_replica_pods(one: Replicas, spec: Body) -> FoundProblems:
     for index, volume in enumerate(spec.get("volumes") or ()):
         if volume["name"] in VOLUMES[one.role]:
             message = (
-                f"the operator adds a volume '{volume['name']}' of its own, and no pod has two of one name"
+                f"the operator adds a volume '{volume['name']}' of its own, and volume names must differ"
             )
-            yield report_invalid((*at, "volumes", index, "name"), message, "Call it otherwise.")
+            yield report_invalid((*at, "volumes", index, "name"), message, "Choose another name.")
 
 
 def _check_taken_object_names(body: Body, others: Sequence[Body]) -> FoundProblems:

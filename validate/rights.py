@@ -53,7 +53,7 @@ def _check_role_rules(body: Body) -> FoundProblems:
         for field in ("apiGroups", "resources", "verbs"):
             if "*" in (rule.get(field) or ()):
                 yield _report_wide_rights(
-                    ("rules", place, field), "a wildcard grants what nobody has reviewed"
+                    ("rules", place, field), "a wildcard grants rights that no one has reviewed"
                 )
         for verb in sorted(ESCALATING & set(rule.get("verbs") or ())):
             yield _report_wide_rights(

@@ -43,7 +43,7 @@ EDITED = {
     ),
     MPIJOB.kind: (
         MPIJOB.kind,
-        "no pod that is there changes, and Kueue stops a run whose pods are not those that it admitted",
+        "existing pods do not change, and Kueue stops a run whose pods are not those that it admitted",
     ),
 }
 FIXED_BY_TOPOLOGY: tuple[FieldPath, ...] = (

@@ -52,7 +52,7 @@ InMonth = Annotated[
     str | None,
     typer.Option(
         "--month",
-        help="What all starts of schedules in this month cost (2026-12), or in a year (2026); other runs once.",
+        help="Cost of all starts of schedules in a month (2026-12) or year (2026); other runs count once.",
         metavar="MONTH",
     ),
 ]
@@ -60,7 +60,7 @@ History = Annotated[
     bool,
     typer.Option(
         "--history",
-        help="Which runs Git had in rendered/ since a day (--since), from which commit to which, and what they cost"
+        help="Show which runs Git had in rendered/ since a day (--since), from which commit to which, and what they cost"
         " at most.",
     ),
 ]

@@ -96,7 +96,7 @@ SinceFlag = Annotated[
 LimitFlag = Annotated[
     int | None,
     typer.Option(
-        "--limit", help="Most bytes of Markdown (default: 65536, as GitHub; GitLab: 1000000).", metavar="N"
+        "--limit", help="Maximum bytes of Markdown (default: 65536, for GitHub; GitLab: 1000000).", metavar="N"
     ),
 ]
 ReviewFormatFlag = Annotated[
@@ -154,19 +154,19 @@ ShardFlag = Annotated[
     str | None,
     typer.Option(
         "--shard",
-        help="Only the third of eight parts, as 3/8; gangplan report merge makes one report of all.",
+        help="Only one part: 3/8 is the third of eight; gangplan report merge makes one report of all.",
         metavar="NUMBER/OF",
     ),
 ]
 RefusedShardFlag = Annotated[str | None, typer.Option("--shard", hidden=True, callback=_refuse_parts)]
 KeepRunsFlag = Annotated[
-    bool, typer.Option("--keep-runs", help="Keep runs whose spec has not changed as they were rendered.")
+    bool, typer.Option("--keep-runs", help="Keep runs as they were rendered if their spec has not changed.")
 ]
 NoCacheFlag = Annotated[
     bool,
     typer.Option(
         "--no-cache",
-        help="Find everything out again: neither use what earlier commands found nor keep anything.",
+        help="Compute everything again: neither use what earlier commands found nor keep anything.",
     ),
 ]
 ContextFlag = Annotated[
@@ -203,14 +203,14 @@ ServerFlag = Annotated[
     ),
 ]
 VerboseFlag = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Also say why each rule that was broken exists.")
+    bool, typer.Option("--verbose", "-v", help="Also explain why each broken rule exists.")
 ]
 NamesFilesFlag = Annotated[
     bool,
     typer.Option(
-        "--verbose", "-v", help="Also name each file, and say why each rule that was broken exists."
+        "--verbose", "-v", help="Also name each file, and explain why each broken rule exists."
     ),
 ]
 QuietFlag = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print findings and errors alone; nothing where all is well.")
+    bool, typer.Option("--quiet", "-q", help="Print only findings and errors; nothing if all is well.")
 ]

@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 Check = Annotated[
     bool,
-    typer.Option("--check", help="Write nothing; exit with 1 if a file in the folder is not what would be."),
+    typer.Option("--check", help="Write nothing; exit with 1 if a file in the folder is not up to date."),
 ]
 
 
@@ -133,7 +133,7 @@ def gitops_sync(
     workspace: WorkspaceFlag = None,
     namespace: Annotated[
         str,
-        typer.Option("--namespace", help="Where the cluster keeps what was applied.", metavar="NAMESPACE"),
+        typer.Option("--namespace", help="Namespace that records what was applied.", metavar="NAMESPACE"),
     ] = "gangplan",
     confirmed: Annotated[
         bool,

@@ -84,11 +84,11 @@ Licence = Annotated[
     bool, typer.Option("--license-acknowledged", help="Confirm that you may use a commercially licensed MPI.")
 ]
 Apply = Annotated[
-    bool, typer.Option("--apply", help="Also write what the team, the catalog and the clusters must gain.")
+    bool, typer.Option("--apply", help="Also add what is missing from the team, the catalog and the clusters.")
 ]
 KeepGoing = Annotated[
     bool,
-    typer.Option("--keep-going", "-k", help="Write the specs that are right, also where others are not."),
+    typer.Option("--keep-going", "-k", help="Write the specs that are right, even if others are not."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the specs, write nothing.")]
 ShowAccount = Annotated[bool, typer.Option("--account", help="List what became of every field, at its line.")]

@@ -68,7 +68,7 @@ def logs(
         typer.Option("--all", help="The launcher and all workers (default: the launcher, else all workers)."),
     ] = False,
     previous: Annotated[bool, typer.Option("--previous", help="The attempt before the current one.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on while the pods write.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as pods write.")] = False,
     tail: Annotated[
         int | None, typer.Option("--tail", min=0, help="Only the last lines of each pod.", metavar="N")
     ] = None,

@@ -22,7 +22,7 @@ Output = Annotated[
 ]
 Check = Annotated[
     bool,
-    typer.Option("--check", help="Write nothing; exit with 1 if a file in the folder is not what would be."),
+    typer.Option("--check", help="Write nothing; exit with 1 if a file in the folder is not up to date."),
 ]
 
 

@@ -43,7 +43,7 @@ def retire(
         str | None,
         typer.Option(
             "--older-than",
-            help="Retire runs that came to Git longer ago, such as 30d; with other selections, only those of them.",
+            help="Retire runs that entered Git longer ago than this, such as 30d; narrows other selections.",
             metavar="DURATION",
         ),
     ] = None,

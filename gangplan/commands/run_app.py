@@ -18,7 +18,7 @@ ClusterOption = Annotated[
     str | None,
     typer.Option(
         "--cluster",
-        help="As on this cluster (default: the first that the job is for).",
+        help="Run as on this cluster (default: the job's first cluster).",
         metavar="NAME",
         autocompletion=complete.complete_clusters,
     ),
@@ -31,7 +31,7 @@ Ranks = Annotated[int | None, typer.Option("--ranks", min=1, help="How many rank
 Paths = Annotated[
     list[str] | None,
     typer.Option(
-        "--path", help="What a path of the image is here; may be repeated.", metavar="IMAGE_PATH=PATH"
+        "--path", help="Local path for a path in the image; may be repeated.", metavar="IMAGE_PATH=PATH"
     ),
 ]
 Mounts = Annotated[

@@ -161,7 +161,7 @@ def plan(
     ] = False,
     hostfile: Annotated[
         bool,
-        typer.Option("--hostfile", help="Show the host file that each run's launcher will find instead."),
+        typer.Option("--hostfile", help="Instead, show the host file that each run's launcher will find."),
     ] = False,
     script: Annotated[
         bool,

@@ -48,7 +48,7 @@ def check_per_pod_variables(job: Job, found: Sequence[FoundLauncher]) -> Iterato
     starters = {one.start.launcher.kind: one.start.name for one in found}
     starter = "Hydra" if read_mpi_flags(job).launcher.style == "hydra" else starters.get("horovod", "")
     for name in sorted(own) if starter and job.launcher_runs_ranks else ():
-        message = f"{starter} hands the launcher's environment to all ranks, so {name} would be the launcher's in each"
+        message = f"{starter} hands the launcher's environment to all ranks, so each would have the launcher's {name}"
         help = (
             "Remove runsRanks, so that the launcher can forget it; or let Open MPI's mpirun start the ranks."
         )
@@ -67,7 +67,7 @@ def _build_literal_env_problem(path: tuple[str, ...], variable: EnvVar, what: st
     if "{{" in what:
         message = f"{variable.name} keeps {what} as written: nothing fills it in"
         help = (
-            f"Write the value itself; one from a secret is secrets: {{env: {{{variable.name}: SECRET/KEY}}}}."
+            f"Write the value itself; a secret goes in secrets: {{env: {{{variable.name}: SECRET/KEY}}}}."
         )
         return Problem(path, message, help, ENV_LITERAL)
     help = f"Write the value itself, or set it in the command: [bash, -c, 'export {variable.name}=...; python train.py']."

@@ -31,7 +31,7 @@ def explain_broken_launch(name: str, value: str, port: int, component: str) -> s
     if name == "plm" and not _has_ssh(value, component):
         return "disables SSH, the only way to reach the workers"
     if name in _DAEMONS:
-        return "starts another program on the workers than the MPI's own daemon"
+        return "starts a program other than the MPI's own daemon on the workers"
     if name in _RANK_FILES:
         return "names hosts, but the run's hosts are only known when it starts"
     return ""

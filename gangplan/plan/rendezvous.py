@@ -108,7 +108,7 @@ def check_accelerate(kept: LauncherCall) -> Iterator[WordProblem]:
     hint = (
         "Write only the program; gangplan starts it with torchrun, whose variables accelerate's library reads."
         if edit
-        else "Start it in a shell's script that hands on what Trainer tells each worker (PET_NODE_RANK and PET_MASTER_ADDR)."
+        else "Start it in a shell script that passes on what Trainer tells each worker (PET_NODE_RANK and PET_MASTER_ADDR)."
     )
     whole = () if edit else _build_accelerate_script(kept)
     yield WordProblem(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit, whole)

@@ -123,7 +123,7 @@ def _build_batch_script_problem(kept: LauncherCall, edit: WordEdit | None) -> Wo
     if importer:
         is_script = edit is not None and edit.words and not any(word.startswith("--wrap") for word in words)
         script = edit.words[0] if edit is not None and is_script else "FILE"
-        help += f" gangplan import {importer} {script} makes a spec of a script."
+        help += f" gangplan import {importer} {script} turns a script into a spec."
     return WordProblem(COMMAND_LAUNCHER, start.begin, message, help)
 
 

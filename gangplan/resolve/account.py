@@ -24,7 +24,7 @@ def resolve_account(context: JobResolution) -> tuple[str, bool]:
         known = (
             suggest_known_or_new("service account", wanted, offered, context.cluster.document.file)
             if offered
-            else "Its owner lists them in serviceAccounts of the team."
+            else "Ask its owner to list it in serviceAccounts of the team."
         )
         context.report(
             SERVICE_ACCOUNT_UNKNOWN,
@@ -37,7 +37,7 @@ def resolve_account(context: JobResolution) -> tuple[str, bool]:
         context.report(
             TOKEN_MOUNTED,
             where,
-            f"whoever gets into a pod of this run has the rights of service account '{wanted}':"
+            f"anyone who gets into a pod of this run has the rights of service account '{wanted}':"
             f" {' '.join(offered[wanted].reason.split()).rstrip('.')}",
             "Name it only in runs that call the Kubernetes API.",
         )

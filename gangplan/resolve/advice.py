@@ -121,7 +121,7 @@ def _suggest_egress_endpoints(finding: Finding, written: str, clusters: Sequence
     offered = sorted({name for one in clusters for name in one.spec.egress})
     name = re.sub(r"[^a-z0-9]+", "-", written.lower()).strip("-")
     of = ", ".join(one.document.file for one in clusters[:2])
-    message = f"network.egress takes names of endpoints, and {quote_value(written)} is none"
+    message = f"network.egress takes names of endpoints, and {quote_value(written)} is not one"
     help = f"Write {_join_with_or(offered)}" if offered else "None is offered"
     new = f"its owner adds {name}: [{{cidr: 10.20.0.0/16, ports: [443]}}] under egress: in {of}"
     return replace(finding, message=message, help=f"{help}; or {new}." if clusters else finding.help)

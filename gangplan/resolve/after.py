@@ -46,7 +46,7 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
         return job  # nothing is created, and existing runs go on
     engine = engine_of(context.cluster.spec)
     if not engine:
-        message = f"nothing on cluster {context.cluster.name} creates runs after others"
+        message = f"nothing on cluster {context.cluster.name} creates runs once others are complete"
         help = "Remove after, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}."
         context.report(AFTER_NOT_OFFERED, context.where("after", key=True), message, help)
         return job
@@ -56,7 +56,7 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
     cycle = order.cycle(context.spec.source.stem)
     if cycle:
         message = f"the jobs wait for each other, and none ever starts: {' → '.join(cycle)}"
-        help = "Take one of them off an after; the arrows read 'comes after'."
+        help = "Remove one of them from an after; the arrows mean 'comes after'."
         context.report(AFTER_CYCLE, context.where("after", key=True), message, help)
         return job
     found = [
@@ -71,14 +71,14 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
 def _find_waiting_obstacles(job: Job) -> Iterator[tuple[str, str, str]]:
     """Yield why runs of this job cannot wait for others, as field, message and help."""
     if job.backend.name != "trainjob":
-        message = f"what creates runs may create TrainJobs, and here runs are {job.backend.kind}s"
+        message = f"only TrainJobs can be created after other runs, but here runs are {job.backend.kind}s"
         yield "after", message, "Remove after, or choose a cluster with Trainer."
     if job.trial is not None:
         help = "Remove it, and add the trials once what they need is complete."
-        yield "after", "trials of a sweep start when Kueue lets them, and wait for no job", help
+        yield "after", "trials of a sweep start when Kueue admits them, and cannot wait for a job", help
     if job.schedule is not None:
         message = "a schedule starts this job, whether others are complete or not"
-        help = "Remove after, or the schedule: a job after a scheduled one has a run after each of its runs."
+        help = "Remove after or schedule: a job that comes after a scheduled one runs after each of its runs."
         yield "after", message, help
 
 
@@ -90,7 +90,7 @@ def _resolve_awaited_job(
     step = order.step(name)
     if step is None:
         others = order.files.keys() - {context.spec.source.stem}
-        message = f"team {context.team.name} has no spec {name}.yaml, so nothing ever completes for this run"
+        message = f"team {context.team.name} has no spec {name}.yaml, so this run would wait forever"
         context.report(AFTER_UNKNOWN, where, message, suggest_known_or_new("job", name, others))
         return None
     if step.spec is None:
@@ -99,12 +99,12 @@ def _resolve_awaited_job(
         message = (
             f"{name} {_STATES[step.spec.state]}"
             if step.spec.state in _STATES
-            else f"commits start the runs of {name}, and which of them is meant, nobody says"
+            else f"commits start the runs of {name}, so it is unclear which of them to wait for"
         )
         help = (
             "Remove it from after; a run that was created stays."
             if step.spec.state in _STATES
-            else f"Let the command of {name} do it as its last part, or start {name} without a schedule."
+            else f"Do this job's work at the end of {name}'s command, or start {name} without a schedule."
         )
         context.report(AFTER_NEVER, where, message, help)
         return None

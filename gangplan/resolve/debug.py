@@ -47,10 +47,10 @@ def resolve_debug(context: JobResolution, retries: int) -> DebugHold | None:
 
 def _find_debug_problems(context: JobResolution, retries: int) -> Iterator[tuple[str, str]]:
     if retries:
-        message = f"retries is {retries}: a run that is tried again deletes the pods of the try that failed"
+        message = f"retries is {retries}: a retry deletes the pods of the try that failed"
         yield message, "Write retries: 0, or remove debug."
     if context.spec.spec.elastic is not None:
-        message = "an elastic run goes on without a failed worker, whose pod its Job makes again"
+        message = "an elastic run goes on without a failed worker, and its Job creates the worker's pod again"
         yield message, "Write workers instead of elastic, or remove debug."
 
 

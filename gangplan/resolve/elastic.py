@@ -45,7 +45,7 @@ def resolve_elastic(context: JobResolution, image: PulledImage | None) -> Elasti
         context.report(
             ELASTIC_CHECKPOINT,
             context.where("elastic"),
-            "whenever a worker goes or comes back, all ranks start again, and without a checkpoint from the beginning",
+            "whenever a worker leaves or comes back, all ranks start again; without a checkpoint, from the beginning",
             f"Add checkpoint: {{to: {suggest_checkpoint_target(context)}}}, and load CHECKPOINT_DIR when the program starts.",
         )
     return ElasticLimits(asked.min, asked.max, asked.restarts)
@@ -73,7 +73,7 @@ def _find_elastic_problems(
         yield ("elastic",), message, "Remove elastic, and write workers."
     if not parse_version(cluster.spec.versions.kubernetes).at_least(*SINCE):
         version = cluster.spec.versions.kubernetes
-        message = f"cluster {cluster.name} has Kubernetes {version}, whose Jobs wait for all their pods (1.31 on: not)"
+        message = f"cluster {cluster.name} has Kubernetes {version}, whose Jobs wait for all their pods (no longer from 1.31 on)"
         yield ("elastic",), message, "Run it on another cluster, or write workers."
     for index, word in enumerate(spec.command):
         for name in ("{ranks}", "{workers}"):

@@ -21,7 +21,7 @@ def resolve_exit_codes(context: JobResolution, image: PulledImage | None, retrie
             if field == "fail" and code in asked.retry:
                 why, help = f"{code} is in retry and in fail", "Keep it in one of them."
             elif code in own:
-                why = f"{code} is how a launch ends by itself: {own[code]}"
+                why = f"{code} is an exit code of the launch itself: {own[code]}"
                 help = "Remove it; gangplan decides about it (docs/job-commands.md)."
             else:
                 continue
@@ -38,6 +38,6 @@ def resolve_exit_codes(context: JobResolution, image: PulledImage | None, retrie
         # Seen in half of the launches of 2021.18.1 whose other ranks were still at work
         # (tests/reality/test_pods.py).
         message = "Intel MPI's mpirun may end with 255 instead of the program's exit code, once it has to kill other ranks"
-        help = "Let the program end on all ranks at once, or name what holds with 255, too."
+        help = "Let the program end on all ranks at once, or list 255 in retry or fail as well."
         context.report(EXIT_CODES_LOST, context.where("exitCodes"), message, help, WARNING)
     return RetryExitCodes(tuple(sorted({*asked.retry})), tuple(sorted({*asked.fail})))

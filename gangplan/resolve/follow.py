@@ -97,11 +97,11 @@ def _explain_follow_obstacle(
     if step is None or step.spec is None:
         return f"{name} has no runs to follow: there is no such spec, or it has errors"
     if asked is None:
-        return f"{name} runs once, and the other jobs of after by a schedule, so no run of it is that night's"
+        return f"{name} runs once, but the other jobs of after on a schedule, so it has no run for each start"
     if step.spec.state != "active":
         return f"{name} is {step.spec.state}, so nothing starts its runs"
     if first is not None and (asked.cron, asked.time_zone) != (first.cron, first.time_zone):
-        return f"{name} starts at other times than the job before it in after, so their runs are never one night's"
+        return f"{name} starts at other times than the job before it in after, so their runs never belong to the same start"
     if here not in step.clusters:
         return f"{name} does not run on {here}, where nothing sees its runs"
     return ""

@@ -59,7 +59,7 @@ def check_passed_on_regimes(context: JobResolution, job: Job, step: OrderedJob, 
         )
     if step.spec.residency and not job.residency.startswith(step.spec.residency):
         asked = f"must stay in {step.spec.residency}"
-        mine = f"says {job.residency}" if job.residency else "says nothing of where its data stays"
+        mine = f"says {job.residency}" if job.residency else "says nothing about where its data stays"
         message = f"{what}, whose data {asked}, and this run {mine}"
         help = f"Write residency: {step.spec.residency}."
         context.report(AFTER_RULES, context.where("after", index), message, help)

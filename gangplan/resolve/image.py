@@ -163,10 +163,10 @@ def _check_image_digest(context: JobResolution, name: str, entry: ImageSpec) -> 
     context.report(
         IMAGE_DIGEST_OPEN,
         place,
-        f"the digest of image '{name}' is still to be looked up: no image has one of zeros",
-        f"Write that of {what}: `gangplan images pin {name}` looks it up."
+        f"the digest of image '{name}' is only a placeholder: no image has a digest of zeros",
+        f"Write the digest of {what}: `gangplan images pin {name}` looks it up."
         if entry.tag
-        else f"Write that of {what}: skopeo inspect --format '{{{{.Digest}}}}' docker://{what}",
+        else f"Write the digest of {what}: skopeo inspect --format '{{{{.Digest}}}}' docker://{what}",
     )
 
 

@@ -140,7 +140,7 @@ def check_spec_images(workspace: Workspace, catalog: ImageCatalog, document: Doc
         if name not in used:
             where = document.where(("images", name), key=True)
             message = f"no spec, team or cluster names image '{name}'"
-            yield Finding(IMAGE_UNUSED, where, message, "Remove it when nobody needs it any more.")
+            yield Finding(IMAGE_UNUSED, where, message, "Remove it if it is no longer needed.")
 
 
 def _list_spec_images(spec: Spec) -> Iterator[str]:

@@ -179,7 +179,7 @@ def check_labels(context: JobResolution) -> None:
                 LABEL_RESERVED,
                 where,
                 f"labels of {prefix} belong to the platform: a run with '{key}' could be mistaken for something else",
-                "Remove it; queue: names one of the team's queues, where it is not the first."
+                "Remove it; queue: selects a queue of the team other than its first."
                 if name == "queue-name"
                 else f"Use a prefix of your own, such as example.com/{name}.",
             )
@@ -235,7 +235,7 @@ def resolve_log_retention(context: JobResolution) -> int:
     chosen_s: int = context.choose("log_retention", built_in)
     least = format_duration(LEAST_LOG_RETENTION_S)
     if chosen_s < LEAST_LOG_RETENTION_S:
-        why, help = f"what explains a failure stays {least} at least", f"Write logRetention: {least} or more."
+        why, help = f"logs of failures must stay for {least} or more", f"Write logRetention: {least} or more."
     elif most_s is not None and chosen_s > most_s:
         place, most = context.cluster.document.where(("retention", "logs")), format_duration(most_s)
         why = f"cluster {context.cluster.name} keeps logs for {most}"

@@ -37,7 +37,7 @@ def _check_mpi_job(context: JobResolution, job: Job, is_asked: bool) -> None:
         context.report(
             BACKEND_FRAMEWORK,
             context.where(*place) if is_asked else context.origin_of("framework", place),
-            f"{framework} starts its workers without MPI, and the MPI operator tells them nothing of each other",
+            f"{framework} starts its workers without MPI, and the MPI operator does not tell them about each other",
             f"For {framework}, {instead}; an MPIJob runs mpi, horovod and deepspeed.",
         )
     if job.steps:
@@ -51,7 +51,7 @@ def _check_mpi_job(context: JobResolution, job: Job, is_asked: bool) -> None:
         context.report(
             BACKEND_FIELD,
             context.where("exitCodes"),
-            "exitCodes: the launcher of an MPIJob is tried again whatever it ends with",
+            "exitCodes: the launcher of an MPIJob is retried whatever its exit code is",
             f"Remove exitCodes, or {instead}.",
         )
     if job.debug:

@@ -15,7 +15,7 @@ def resolve_preflight(context: JobResolution, name: str, image: Image, framework
         context.report(
             PREFLIGHT_LAUNCHER,
             where,
-            f"preflight needs mpirun, and image '{name}' (framework {framework}) starts its ranks without",
+            f"preflight needs mpirun, and image '{name}' (framework {framework}) starts its ranks without it",
             "Remove preflight, or use an image with MPI.",
         )
         return ""

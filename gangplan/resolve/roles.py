@@ -31,7 +31,7 @@ def resolve_roles(
         context.report(
             ROLE_UNUSABLE,
             context.where("roles"),
-            f"framework {image.framework} has workers alone; its programs would not know of other roles",
+            f"framework {image.framework} has only workers; its programs would not know about other roles",
             "Remove roles; or write framework: tensorflow or plain.",
         )
         return ()

@@ -127,17 +127,17 @@ def _check_schedule_times(context: JobResolution, asked: Asked, job: Job) -> Non
     try:
         find_time_zone(asked.time_zone)
     except KeyError:
-        message = f"'{asked.time_zone}' is no time zone of the tz database"
+        message = f"'{asked.time_zone}' is not a time zone in the tz database"
         help = "Write it as in Europe/Berlin or Etc/UTC."
         context.report(SCHEDULE_ZONE, context.where("schedule", "timeZone"), message, help)
         return
     except NoZonesError:
-        message = f"nobody here knows time zone '{asked.time_zone}': there is no tz database, so starts are not checked"
+        message = f"time zone '{asked.time_zone}' cannot be looked up: there is no tz database here, so starts are not checked"
         help = "Install the system's tzdata, or the Python package tzdata."
         context.report(SCHEDULE_ZONE, context.where("schedule", "timeZone"), message, help, WARNING)
         return
     if find_next_start(parse_cron(asked.cron), _BEGIN, find_time_zone(asked.time_zone)) is None:
-        message = f"'{asked.cron}' names no day that there is, so no run ever starts"
+        message = f"'{asked.cron}' names a day that does not exist, so no run ever starts"
         context.report(SCHEDULE_NEVER, context.where("schedule", "cron"), message, "Correct day and month.")
         return
     _check_gap(context, asked, job)
@@ -182,5 +182,5 @@ def _check_clock(context: JobResolution, asked: Asked) -> None:
             else "does not exist, and that start is left out"
         )
         message = f"in {asked.time_zone}, {one.local} {what}"
-        help = "Choose an hour that no change of the clock touches, or timeZone: Etc/UTC."
+        help = "Choose an hour that clock changes do not affect, or write timeZone: Etc/UTC."
         context.report(SCHEDULE_CLOCK, context.where("schedule", "cron"), message, help)

@@ -115,7 +115,7 @@ def _check_memory(context: JobResolution, scratch: ScratchSpace, memory: Quantit
         context.where("scratch"),
         f"scratch in memory takes {format_with_unit('memory', scratch.size)} of the worker's {format_with_unit('memory', memory)} and leaves {what}"
         " for the program",
-        f"Write memory: {format_for_spec('memory', needed)} or more, less scratch, or medium: disk.",
+        f"Write memory: {format_for_spec('memory', needed)} or more, reduce scratch, or write medium: disk.",
     )
 
 

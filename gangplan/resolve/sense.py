@@ -61,7 +61,7 @@ def _check_ranks(
         context.report(
             RANKS_SHARE_GPUS,
             context.where("slots"),
-            f"{slots} ranks have {_format_gpu_count(gpus)} on each worker, and NCCL ends a run in which two share one",
+            f"{slots} ranks have {_format_gpu_count(gpus)} on each worker, and NCCL ends a run in which two ranks share a GPU",
             "Omit slots to run one rank per GPU.",
         )
     elif slots != gpus and framework not in ONE_RANK_FRAMEWORKS:

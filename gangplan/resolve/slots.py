@@ -41,6 +41,6 @@ def _check_one_rank(context: JobResolution, gpus: int, framework: str) -> None:
             FRAMEWORK_ONE_RANK,
             context.origin_of("gpus", ("gpus",)),
             f"a process of xgboost uses one GPU, but a worker has {gpus}: the tracker would wait for {gpus} processes"
-            " of each worker, of which one starts",
+            " on each worker, but only one starts",
             f"Write gpus: 1, and {gpus} times as many workers.",
         )

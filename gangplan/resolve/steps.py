@@ -119,7 +119,7 @@ def _is_named(context: JobResolution, index: int, name: str) -> bool:
     where = context.where("steps", index, *(("name",) if written else ()))
     other = "another step" if name in before else "a role" if name in spec.roles else "pods of every run"
     context.report(
-        STEP_UNUSABLE, where, f"a step cannot be called '{name}', as {other}", "Choose another name."
+        STEP_UNUSABLE, where, f"a step cannot be called '{name}', the name of {other}", "Choose another name."
     )
     return False
 
@@ -150,7 +150,7 @@ def _is_bucket(context: JobResolution, index: int, source: str) -> bool:
     known = context.team.spec.connections
     connection = known.get(name)
     if connection is None:
-        message = f"'{name}' is no connection of team {context.team.name}, and no hf://OWNER/NAME"
+        message = f"'{name}' is neither a connection of team {context.team.name} nor hf://OWNER/NAME"
         context.report(FETCH_SOURCE, where, message, context.near(name, known, "connections"))
         return False
     identity = resolve_run_identity(context)

@@ -59,7 +59,7 @@ def resolve_volume_mounts(context: JobResolution) -> list[Mount]:
 def _report_unknown_volume(context: JobResolution, name: str, offered: list[str]) -> None:
     cluster, team = context.cluster, context.team
     message = f"cluster {cluster.name} has no volume '{name}' for team {team.name}"
-    help = "Its owner lists them in volumes of the cluster's file."
+    help = "Ask the cluster's owner to list it in volumes of its file."
     if offered:
         help = suggest_known_or_new("volume", name, offered, cluster.document.file)
     if name in team.spec.claims or name in team.spec.connections:
@@ -81,7 +81,7 @@ def _build_inline_csi_mount(context: JobResolution, name: str, kind: PodVolume, 
             context.report(
                 VOLUME_UNUSABLE,
                 context.where("volumes", name, "attributes", key, key=True),
-                f"the cluster's file lets no spec set attribute {key} of volume '{name}'",
+                f"the cluster's file does not let specs set attribute {key} of volume '{name}'",
                 f"Remove it, or ask the owner of {context.cluster.name} to list it in settable."
                 + (f" {suggest_nearest(key, kind.settable)}" if kind.settable else ""),
             )

@@ -10,7 +10,7 @@ AFTER_NOT_OFFERED = Rule(
     "Nothing on the cluster creates runs after others.",
     why=(
         "An engine applies what is in Git at once. A run that comes after others is in Git as a template, and an "
-        "account of the cluster creates it later: the platform says with which image, and how that reaches the "
+        "account of the cluster creates it later. The platform states which image does this and how it reaches the "
         "API server (schedules)."
     ),
     fix="Remove after, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}.",
@@ -21,24 +21,24 @@ AFTER_UNKNOWN = Rule(
     ERROR,
     "The team has no job of this name.",
     why="A run that waits for a job that nobody starts waits forever.",
-    fix="Correct the name: jobs are called as their files are.",
+    fix="Correct the name: a job has the name of its file.",
 )
 
 AFTER_CYCLE = Rule(
     "after-cycle",
     ERROR,
     "Jobs wait for each other.",
-    why="Each of them is created when the one before it is complete, so none of them ever is.",
-    fix="Take one of them off an after.",
+    why="Each is created only when the one before it is complete, so none is ever created.",
+    fix="Remove one job from an after.",
 )
 
 AFTER_ELSEWHERE = Rule(
     "after-elsewhere",
     ERROR,
-    "A run waits on another cluster than the one that its predecessor runs on.",
+    "A run waits on a different cluster from its predecessor's.",
     why=(
         "The Job that waits asks the API server of its own cluster, with an account of its own namespace. It has "
-        "no account elsewhere, and a run that it never sees never completes for it."
+        "no account elsewhere, so it never sees the earlier run complete."
     ),
     fix="Let both run on one cluster, or ask the platform for a pipeline engine that sees both (pipelines.engine).",
 )
@@ -46,10 +46,10 @@ AFTER_ELSEWHERE = Rule(
 AFTER_NEVER = Rule(
     "after-never",
     ERROR,
-    "The job before a run never completes, or nobody knows which of its runs is meant.",
+    "The job before a run never completes, or it is unclear which of its runs is meant.",
     why=(
-        "A stopped run ends without being complete, and an archived one is not started. Of a schedule's runs there "
-        "is another one every night: a job follows them where all jobs of its after do, and a CronJob starts them."
+        "A stopped run ends without being complete, and an archived one is not started. A scheduled job has a "
+        "new run every night. Another job can follow these if all jobs in its after share that schedule and a CronJob starts them."
     ),
     fix="Remove it from after. A run that was created before stays as it is.",
 )
@@ -59,10 +59,10 @@ AFTER_UNUSABLE = Rule(
     ERROR,
     "A run of this kind cannot come after others.",
     why=(
-        "The account that creates runs may create TrainJobs and nothing else. Trials are started by Kueue, "
-        "and runs of a job with a schedule of its own by the clock."
+        "The account that creates runs may create TrainJobs and nothing else. Kueue starts trials, "
+        "and the clock starts runs of a job that has its own schedule."
     ),
-    fix="Remove after, or what it does not go with.",
+    fix="Remove after, or what conflicts with it.",
 )
 
 AFTER_DATA = Rule(
@@ -76,9 +76,9 @@ AFTER_DATA = Rule(
 AFTER_RULES = Rule(
     "after-rules",
     ERROR,
-    "A run reads what was made of regulated data, and is not under the same rules.",
+    "A run reads data derived from regulated data, but is not under the same rules.",
     why=(
-        "What is made of data under a regime or a residency falls under it, too: features of patients' records are "
+        "Anything derived from data under a regime or a residency falls under it, too: features of patients' records are "
         "patients' data. A later step without the regime could be on a cluster, or write to a bucket, where "
         "the data must not be."
     ),
@@ -99,11 +99,11 @@ RUN_WAITS = Rule(
 RETRY_TWICE = Rule(
     "retry-twice",
     ERROR,
-    "A failure is tried again by a pipeline and by the job.",
+    "Both a pipeline and the job retry after a failure.",
     why=(
-        "Tries multiply: two of a pipeline's task and two of a job train up to nine times, with the GPUs of each. "
-        "The job's own retries resume in place, without a new place in the queue, and its run is Failed only once "
-        "they are used up; so a pipeline that runs it should not try again."
+        "Retries multiply: two for a pipeline's task and two for a job mean up to nine trainings, each with its GPUs. "
+        "The job's own retries resume in place, without queueing again, and its run is Failed only once "
+        "they are used up; so a pipeline that runs it should not retry."
     ),
     fix="Write retries: 0 for the task, or retries: 0 into the spec.",
     is_verdict=True,

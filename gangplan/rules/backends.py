@@ -18,7 +18,7 @@ BACKEND_FRAMEWORK = Rule(
     ERROR,
     "An MPIJob starts ranks by MPI, and the framework does not.",
     why=(
-        "The MPI operator makes a launcher, workers with an SSH server and a hostfile. It tells workers nothing of "
+        "The MPI operator creates a launcher, a hostfile, and workers with an SSH server. It tells workers nothing about "
         "each other, so torchrun and frameworks that start on every worker would never meet."
     ),
     fix="Run it as a TrainJob on a cluster with Trainer, or start it by MPI: framework mpi, horovod or deepspeed.",
@@ -30,7 +30,7 @@ BACKEND_FIELD = Rule(
     "The spec asks for something that an MPIJob cannot do.",
     why=(
         "The launcher of an MPIJob is a Job with a backoffLimit and no podFailurePolicy: it cannot tell exit codes "
-        "apart. A field that nothing obeys would be a promise that is broken."
+        "apart. A field that nothing obeys would be a broken promise."
     ),
     fix="Remove the field, or run it as a TrainJob.",
 )
@@ -51,8 +51,8 @@ MPIJOB_REFUSED = Rule(
     ERROR,
     "The MPI operator refuses the MPIJob.",
     why=(
-        "The API server takes the object, and the operator makes nothing of it: it writes an event of type "
-        "ValidationError, and never looks again until the object changes."
+        "The API server accepts the object, but the operator creates nothing for it: it writes an event of type "
+        "ValidationError, and does not look again until the object changes."
     ),
     fix="Correct the patch of the cluster's overlay, or the spec.",
     is_verdict=True,

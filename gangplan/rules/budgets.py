@@ -11,12 +11,12 @@ BUDGET_EXCEEDED = Rule(
     why=(
         "The platform states what a team may spend on a cluster in a month (teams.NAME.monthlyBudget). Each "
         "active run counts until its timeout, a sweep with all its trials, and a schedule with all starts of the "
-        "month in which schedules start the most. The finding is at the spec that passes the amount: "
+        "busiest month for schedules. The finding is at the spec that takes the total over the amount: "
         "one that rendered/ does not have yet, if there is one."
     ),
     fix=(
-        "Shorten timeout, take fewer GPUs, start less often, or retire runs that are over; or let the cluster's "
-        "owner raise the amount, or write action: Warn."
+        "Shorten timeout, take fewer GPUs, start less often, or retire runs that are over; or ask the cluster's "
+        "owner to raise the amount or to write action: Warn."
     ),
     is_verdict=True,
     waivable=True,
@@ -27,7 +27,7 @@ BUDGET_NEARLY = Rule(
     WARNING,
     "A team's active runs can cost nearly all of its monthly budget.",
     why=(
-        "From the share on that warnAt of the budget states (80 percent), there is little left for the rest of the "
+        "Once costs can reach the budget's warnAt (80 percent), little is left for the rest of the "
         "month, and the next job may be refused."
     ),
     fix="Plan the next jobs with the cluster's owner, shorten timeouts, or retire runs that are over.",
@@ -39,15 +39,15 @@ BUDGET_CURRENCY = Rule(
     "budget-currency",
     ERROR,
     "A budget is in another currency than the cluster's prices.",
-    why="Rates of exchange change from day to day, so amounts of two currencies are never compared.",
-    fix="State the budget in the cluster's currency, or currency of the cluster as its prices are.",
+    why="Exchange rates change from day to day, so gangplan never compares amounts in two currencies.",
+    fix="State the budget in the cluster's currency, or set the cluster's currency to that of its prices.",
 )
 
 BUDGET_CLUSTER = Rule(
     "budget-cluster",
     ERROR,
     "A budget covers a cluster on which the team has nothing.",
-    why="A name that is misspelt would leave out what the team spends there, in silence.",
+    why="A misspelt name would silently leave out what the team spends there.",
     fix="List clusters whose files have the team in teams.",
 )
 
@@ -55,7 +55,7 @@ BUDGET_UNPRICED = Rule(
     "budget-unpriced",
     WARNING,
     "A cluster has budgets, and pools without a price.",
-    why="What runs in such a pool costs nothing that is known, so it passes every budget.",
+    why="The cost of runs in such a pool is unknown, so they fit into every budget.",
     fix="State price of each pool; 0 for one that is free.",
     waivable=True,
 )

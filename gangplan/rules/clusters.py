@@ -20,8 +20,8 @@ VERSION_PAIR = Rule(
     ERROR,
     "Kueue and Trainer have versions that do not work together.",
     why=(
-        "Kueue starts a run by writing a field of the TrainJob. From Kueue 0.17 that is runtimePatches, "
-        "before it is podTemplateOverrides; a Trainer that reads the other one leaves admitted runs "
+        "Kueue starts a run by writing a field of the TrainJob. Since Kueue 0.17, this is runtimePatches; "
+        "before, it was podTemplateOverrides. A Trainer that reads the other one leaves admitted runs "
         "suspended forever (kueue#11931)."
     ),
     fix="Use one of the listed pairs.",
@@ -101,7 +101,7 @@ GANG_NONE_IN_PROD = Rule(
     "Production runs start without gang scheduling.",
     why=(
         "Two runs that each get half of the GPUs wait forever for the other half. On a dev cluster "
-        "somebody notices; in production nobody does."
+        "someone notices; in production, no one does."
     ),
     fix="Use gang: kueue, or environment: dev.",
     waivable=True,

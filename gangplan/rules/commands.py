@@ -60,7 +60,7 @@ COMMAND_BEHIND = Rule(
     ("The launcher is started by a program that sees only part of the run, or that gangplan does not know."),
     why=(
         "A profiler before mpirun sees mpirun and the ranks on its own host, not those of other workers. "
-        "For a program that gangplan does not know, it can only assume that the program starts what "
+        "If gangplan does not know a program, it can only assume that the program starts what "
         "follows it, as most do."
     ),
     fix=(
@@ -222,11 +222,11 @@ MPI_TWICE = Rule(
 COMMAND_DOWNLOADS = Rule(
     "command-downloads",
     WARNING,
-    "The command downloads something, and the run reaches no place to get it from.",
+    "The command downloads something, but the run cannot reach its source.",
     why=(
-        "A run reaches what network.egress names, and nothing else: NetworkPolicy drops all other packets, so "
-        "pip, git and curl wait and give up, after the run has waited in the queue. What is downloaded may also "
-        "be another version tomorrow."
+        "A run reaches only what network.egress names: NetworkPolicy drops all other packets, so "
+        "pip, git and curl wait and give up, after the run has waited in the queue. Tomorrow, the download may also "
+        "be a different version."
     ),
     fix=(
         "Put it into the image. Where the cluster offers an endpoint for it, name that in network.egress; fetch "

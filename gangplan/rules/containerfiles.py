@@ -7,17 +7,17 @@ from gangplan.rules.model import ERROR, WARNING, Rule
 CONTAINERFILE_UNREADABLE = Rule(
     "containerfile-unreadable",
     ERROR,
-    "A file is no Containerfile: an unknown instruction, no FROM, or a here-document without an end.",
-    why="A builder refuses the file as a whole, so nothing of it was checked. Such an image is never built.",
-    fix="Correct the line; instructions stand first on theirs.",
+    "A file is not a Containerfile: an unknown instruction, no FROM, or a here-document without an end.",
+    why="A builder refuses the whole file, so gangplan checked none of it. Such an image is never built.",
+    fix="Correct the line; an instruction comes first on its line.",
 )
 CONTAINERFILE_ROOT = Rule(
     "containerfile-root",
     ERROR,
     "An image runs as root.",
     why=(
-        "gangplan's pods run without root, and clusters refuse others: an image whose programs and files are root's alone "
-        "fails at its first write, or with Open MPI's refusal to run as root."
+        "gangplan's pods do not run as root, and clusters refuse pods that do. An image whose programs and files only root can use "
+        "fails at its first write, or because Open MPI refuses to run as root."
     ),
     fix="Make a user, give it what it writes, and end with USER and its number.",
     is_verdict=True,
@@ -25,10 +25,10 @@ CONTAINERFILE_ROOT = Rule(
 CONTAINERFILE_UID = Rule(
     "containerfile-uid",
     ERROR,
-    "The user of an image has another number than the catalog says.",
+    "The user of an image has a different number from the catalog's.",
     why=(
-        "Pods run with the number of the catalog. ssh and sshd look it up in /etc/passwd of the image; a number that is "
-        "not there ends with 'No user exists for uid', and files of the image belong to somebody else."
+        "Pods run with the number in the catalog. ssh and sshd look it up in the image's /etc/passwd; if the number is "
+        "missing, they end with 'No user exists for uid', and the image's files belong to another user."
     ),
     fix="Give the user the number of the catalog, or correct user.uid there.",
     is_verdict=True,
@@ -38,7 +38,7 @@ CONTAINERFILE_KEY = Rule(
     ERROR,
     "An SSH or TLS key is in an image.",
     why=(
-        "Everybody who may pull the image has the key, and every run has the same. Trainer makes a key pair for each run "
+        "Anyone who may pull the image has the key, and all runs share it. Trainer creates a key pair for each run "
         "and mounts it; sshd takes its host key from there."
     ),
     fix=(
@@ -52,8 +52,8 @@ CONTAINERFILE_PASSWORD = Rule(
     ERROR,
     "A user of an image gets a password, or SSH accepts passwords.",
     why=(
-        "A password in an image is known to everybody who may pull it, and lets every pod that reaches the port in. Runs use "
-        "keys of their own alone."
+        "Anyone who may pull the image knows its password, and any pod that reaches the port can log in with it. Runs use "
+        "only their own keys."
     ),
     fix="Set no password, and write PasswordAuthentication no and PermitEmptyPasswords no.",
     is_verdict=True,
@@ -63,7 +63,7 @@ CONTAINERFILE_ROOT_LOGIN = Rule(
     ERROR,
     "SSH lets root in.",
     why=(
-        "It makes sense only where sshd runs as root, which clusters refuse and which opens every worker to whoever has the "
+        "This makes sense only where sshd runs as root. Clusters refuse that, and it opens every worker to anyone who has the "
         "key. Runs connect as the image's own user."
     ),
     fix="Write PermitRootLogin no, and connect as the user of the image.",
@@ -127,7 +127,7 @@ CONTAINERFILE_MPI_TWICE = Rule(
 CONTAINERFILE_MPI_VERSION = Rule(
     "containerfile-mpi-version",
     ERROR,
-    "An image has another MPI, or another version of it, than the catalog says.",
+    "An image's MPI, or its version, differs from what the catalog says.",
     why=(
         "gangplan writes the options of mpirun for the family and line of the catalog. Open MPI 4 and 5 differ in names, "
         "daemons and defaults: the wrong line does not start, or starts all ranks on one host."
@@ -140,7 +140,7 @@ CONTAINERFILE_RUN_AS_ROOT = Rule(
     ERROR,
     "An image tells Open MPI that it may run as root.",
     why=(
-        "It is needed only by an image that runs as root. Set for good, it hides that the user is wrong until a cluster "
+        "Only an image that runs as root needs this. Set permanently, it hides that the user is wrong until a cluster "
         "refuses the pods."
     ),
     fix="Remove OMPI_ALLOW_RUN_AS_ROOT and --allow-run-as-root, and use a user of its own.",
@@ -173,8 +173,8 @@ CONTAINERFILE_BASE_OPEN = Rule(
     WARNING,
     "The base of an image is named without a digest.",
     why=(
-        "The same tag is another image next week: a rebuild brings another MPI, driver library or Python, and nobody "
-        "decided it."
+        "The same tag is a different image next week: a rebuild brings another MPI, driver library or Python that no "
+        "one chose."
     ),
     fix="Name the base by digest: FROM image:tag@sha256:...",
     is_verdict=True,
@@ -182,10 +182,10 @@ CONTAINERFILE_BASE_OPEN = Rule(
 CONTAINERFILE_WRITABLE = Rule(
     "containerfile-writable",
     WARNING,
-    "Files of an image may be written by everybody.",
+    "Anyone can write to files of an image.",
     why=(
-        "Whatever runs in the container, also as another user, can replace programs and settings; sshd refuses folders of "
-        "keys that others may write."
+        "Anything that runs in the container, even as another user, can replace programs and settings; sshd refuses key "
+        "folders that others may write to."
     ),
     fix="Give them to the user or to group 0: chgrp -R 0 DIR && chmod -R g=u DIR.",
     is_verdict=True,
@@ -196,7 +196,7 @@ CONTAINERFILE_SHELL_FORM = Rule(
     "What an image starts does not get signals.",
     why=(
         "In the shell form, /bin/sh is the first process and keeps SIGTERM for itself: an eviction kills the program in "
-        "the middle of a checkpoint. gangplan starts the program itself; whoever starts the image otherwise loses it."
+        "the middle of a checkpoint. gangplan starts the program itself; anyone else who runs the image loses the checkpoint."
     ),
     fix='Write the list form: ENTRYPOINT ["program", "argument"], and exec in scripts.',
     is_verdict=True,
@@ -204,10 +204,10 @@ CONTAINERFILE_SHELL_FORM = Rule(
 CONTAINERFILE_UNCHECKED = Rule(
     "containerfile-unchecked",
     WARNING,
-    "A file of the internet is run or added without a check of what it is.",
+    "A file from the internet is run or added without a check of its contents.",
     why=(
-        "Whoever controls the server or the way to it decides what is in the image, and the next build may be another. "
-        "Nothing in the history tells."
+        "Anyone who controls the server or the route to it decides what is in the image, and the next build may differ. "
+        "Nothing in the history shows it."
     ),
     fix="Download a fixed version and compare its checksum: ADD --checksum=sha256:..., or sha256sum -c.",
     is_verdict=True,
@@ -217,8 +217,8 @@ CONTAINERFILE_REQUIREMENT_OPEN = Rule(
     WARNING,
     "A list of Python packages leaves open which version an image gets.",
     why=(
-        "Every build of the image takes what is newest that day: two builds of one commit train otherwise, and a release that "
-        "breaks something breaks runs whose files nobody changed."
+        "Every build of the image takes the newest versions that day: two builds of one commit train differently, and a release that "
+        "breaks something breaks runs whose files no one changed."
     ),
     fix="Write ==VERSION, or compile the list with hashes: pip-compile --generate-hashes requirements.in.",
     is_verdict=True,

@@ -67,7 +67,7 @@ YAML_ALIAS_BOMB = Rule(
         'A few lines of nested aliases expand to gigabytes ("billion laughs"). A limit on the expanded '
         "size keeps one file from blocking everybody's checks."
     ),
-    fix="Write the values out, or use fewer of them.",
+    fix="Write the values out, or use fewer aliases.",
 )
 
 YAML_MERGE_KEY = Rule(
@@ -75,7 +75,7 @@ YAML_MERGE_KEY = Rule(
     ERROR,
     "The file uses the merge key <<.",
     why=(
-        "YAML 1.2 dropped it and readers disagree about which value wins. What a job is must not "
+        "YAML 1.2 dropped it and readers disagree about which value wins. A job's meaning must not "
         "depend on the reader."
     ),
     fix="Write the values out; defaults belong in team.yaml.",

@@ -9,7 +9,7 @@ DEBUG_IN_PROD = Rule(
     ERROR,
     "A failed run would keep its nodes in production.",
     why=(
-        "Pods that are kept for inspection hold their GPUs and their team's quota and do nothing, and whoever may "
+        "Pods kept for inspection hold their GPUs and their team's quota while they do nothing, and anyone who may "
         "open a shell in them sees the data of the run. Production is no place for either."
     ),
     fix="Remove debug, and reproduce the failure on a cluster whose environment is dev.",
@@ -20,8 +20,8 @@ DEBUG_UNUSABLE = Rule(
     ERROR,
     "Pods of this run cannot be kept after a failure.",
     why=(
-        "A run that is tried again, or goes on with fewer workers, replaces the pods that failed: JobSet deletes those "
-        "of a try before the next, and a Job whose single pods may fail makes them again."
+        "A run that retries, or goes on with fewer workers, replaces the pods that failed: JobSet deletes those "
+        "of one try before the next, and a Job that lets single pods fail creates them again."
     ),
     fix="Remove debug, or what the message names.",
 )
@@ -31,8 +31,8 @@ DEBUG_KEPT = Rule(
     NOTE,
     "A failed run keeps its pods, and what they hold.",
     why=(
-        "Its GPUs and its part of the team's quota are nobody else's until the run ends: on the day that the spec says, "
-        "or when its timeout is up. Whoever reviews the spec should see it."
+        "No one else can use its GPUs or its part of the team's quota until the run ends: on the day that the spec says, "
+        "or when its timeout is up. Reviewers of the spec should see this."
     ),
     fix="Remove debug once the cause is known; state: stopped ends a run that is being kept.",
 )
@@ -40,10 +40,10 @@ DEBUG_KEPT = Rule(
 DEBUG_OVER = Rule(
     "debug-over",
     ERROR,
-    "The day until which failed pods were to be kept is over.",
+    "The last day for keeping failed pods has passed.",
     why=(
-        "After that day pods are not kept any more, so the field only suggests what it does not do. Removing it makes "
-        "a new run; that of one that is over is archived instead."
+        "After that day, pods are no longer kept, so the field suggests something that it does not do. Removing it makes "
+        "a new run; if the run is over, archive it instead."
     ),
     fix="Remove debug, set a later day, or write state: archived where the run is over.",
     is_verdict=True,

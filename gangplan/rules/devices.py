@@ -8,7 +8,7 @@ DEVICE_HAS_FIELD = Rule(
     "`devices` asks for GPUs or RDMA devices, which have fields of their own.",
     why=(
         "gpus decides pool, ranks and price; network.rdma decides networks and the environment of NCCL and MPI. "
-        "Asked for under another name, the run would have the devices and nothing that belongs to them."
+        "Requested under another name, the devices would come without anything that belongs to them."
     ),
     fix="Write gpus, or rdma under network.",
 )
@@ -18,8 +18,8 @@ HUGE_PAGES_UNEVEN = Rule(
     ERROR,
     "An amount of huge pages is not a whole number of pages.",
     why=(
-        "The API server refuses pods that request a part of a page, and a node has whole ones: what a quota "
-        "promises beyond them is never there."
+        "The API server refuses pods that request part of a page, and a node has only whole pages: what a quota "
+        "promises beyond those does not exist."
     ),
     fix="Write a multiple of the page size.",
 )
@@ -32,5 +32,5 @@ POOL_DEVICE_TWICE = Rule(
         "A node has one amount of each extended resource. Listed twice, its devices would count double in "
         "quotas and in the node fit, and runs would be admitted that find no node."
     ),
-    fix="List under devices what is neither GPU nor RDMA device.",
+    fix="Under devices, list only what is neither a GPU nor an RDMA device.",
 )

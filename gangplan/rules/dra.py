@@ -9,11 +9,11 @@ DEVICE_CLASS_VERSION = Rule(
     ERROR,
     "The cluster's Kubernetes allocates no devices of a class for an extended resource.",
     why=(
-        "Pods ask for GPUs by the name of a resource. That kube-scheduler allocates these from a DeviceClass with "
-        "that extendedResourceName is its feature DRAExtendedResource, which is on by default from Kubernetes 1.36 "
-        "(KEP-5004); 1.34 and 1.35 have it switched off, and earlier ones do not have it. There no node offers the "
-        "resource, and pods of an admitted run would wait until its deadline. Claims of a run's own "
-        "(ResourceClaimTemplate) are not rendered."
+        "Pods ask for GPUs by the name of a resource. kube-scheduler allocates them from a DeviceClass with that "
+        "extendedResourceName through its feature DRAExtendedResource, which is on by default from Kubernetes 1.36 "
+        "(KEP-5004), off in 1.34 and 1.35, and missing from earlier versions. Without it, no node offers the "
+        "resource, and pods of an admitted run would wait until its deadline. gangplan does not render a run's "
+        "own claims (ResourceClaimTemplate)."
     ),
     fix="Remove deviceClass and use a device plugin, or update the cluster to Kubernetes 1.36.",
 )
@@ -32,11 +32,11 @@ DEVICE_CLASS_TWICE = Rule(
 DEVICE_CLASS_UNUSABLE = Rule(
     "device-class-unusable",
     ERROR,
-    "What places the pods of a run does not see devices of a class.",
+    "The scheduling of a run's pods ignores devices of a class.",
     why=(
-        "Kueue's topology-aware scheduling counts what nodes offer by device plugins, and devices of a class are not "
-        "among it: no run would ever be admitted (Kueue 0.19, KEP-2941). Volcano and the coscheduling plugin are "
-        "schedulers of their own; whether theirs allocates such devices is not known here. Only kube-scheduler does."
+        "Kueue's topology-aware scheduling counts only what nodes offer through device plugins, not devices of a "
+        "class: no run would ever be admitted (Kueue 0.19, KEP-2941). Volcano and the coscheduling plugin bring "
+        "their own schedulers, which are not known to allocate such devices. Only kube-scheduler is."
     ),
     fix="Remove topology: true of the pool, or use a device plugin there.",
 )

@@ -25,8 +25,8 @@ CAPABILITY_IDLE = Rule(
     WARNING,
     "A capability of the fabric does not reach the program.",
     why=(
-        "Kubernetes gives added capabilities to programs of root alone: it has no ambient ones (KEP-2763), and "
-        "without privilege escalation files cannot carry them either. Runs never are root. IPC_LOCK is not "
+        "Kubernetes gives added capabilities only to programs that run as root: it has no ambient ones (KEP-2763), and "
+        "without privilege escalation, files cannot carry them either. Runs are never root. IPC_LOCK is not "
         "needed where the nodes give pods unlimited memlock, and does not help where they do not."
     ),
     fix="Raise the memlock limit on the nodes, and write memlock: unlimited at the fabric.",
@@ -52,7 +52,7 @@ FABRIC_SCC = Rule(
     "The fabric names no SecurityContextConstraints for OpenShift.",
     why=(
         "OpenShift admits pods by SecurityContextConstraints in addition to Pod Security. Runs ask for nonroot-v2, which "
-        "admits nothing of the node, so pods of this fabric would be refused."
+        "gives no access to the node, so pods of this fabric would be refused."
     ),
     fix="Write scc at the fabric, and let the service account training of the team's namespace use it.",
     is_verdict=True,
@@ -84,8 +84,8 @@ FABRIC_CONTAINER = Rule(
     ERROR,
     "A container of a fabric would not start.",
     why=(
-        "A container needs an image, which presets leave to the cluster's file, so that it has a digest and comes "
-        "through the cluster's mirrors; a name of its own; and folders that the fabric has."
+        "A container needs a name of its own, folders that the fabric has, and an image. Presets leave the image to "
+        "the cluster's file, so that it has a digest and comes through the cluster's mirrors."
     ),
     fix="Write the image, correct the folder's name, or rename the container.",
 )
@@ -105,6 +105,6 @@ FABRIC_UNUSED = Rule(
     "fabric-unused",
     NOTE,
     "No node pool names the fabric.",
-    why="Nothing of it is ever rendered. Often the pool lacks its fabric: line, and runs get devices alone.",
+    why="gangplan never renders any of it. Often the pool lacks its fabric: line, and runs get only the devices.",
     fix="Write fabric: at the pools that have it, or remove the fabric.",
 )

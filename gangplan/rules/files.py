@@ -8,16 +8,16 @@ FILE_MISSING = Rule(
     "file-missing",
     ERROR,
     "A file that the spec mounts is not there.",
-    why="Its bytes become a part of the run. They are looked for next to the spec, from its own folder on.",
+    why="Its bytes become part of the run. gangplan resolves the name from the spec's own folder.",
     fix="Correct the name, or add the file.",
 )
 
 FILE_UNUSABLE = Rule(
     "file-unusable",
     ERROR,
-    "A file that the spec mounts cannot be taken.",
+    "A file that the spec mounts cannot be used.",
     why=(
-        "Only plain files in the folder of the spec or below it are taken: whoever reviews a spec sees all "
+        "gangplan takes only plain files in the spec's folder or below it, so reviewers of a spec see everything "
         "that comes with it. YAML files below specs/ are read as specs, unless they are in a folder files/."
     ),
     fix="Move the file into a folder files/ next to the spec.",
@@ -26,9 +26,9 @@ FILE_UNUSABLE = Rule(
 FILES_TOO_LARGE = Rule(
     "files-too-large",
     ERROR,
-    "The files of a spec are more than a ConfigMap holds.",
+    "The files of a spec do not fit into a ConfigMap.",
     why=(
-        "They reach the pods as one ConfigMap of the run, of which Kubernetes takes 1 MiB, and Git and every "
+        "They reach the pods as one ConfigMap of the run, which Kubernetes limits to 1 MiB. Git and every "
         "API server keep it as long as the run."
     ),
     fix="Put what is large onto a claim that data mounts, or into the image.",

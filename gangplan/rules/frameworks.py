@@ -18,8 +18,8 @@ FRAMEWORK_ONE_RANK = Rule(
     ERROR,
     "The framework starts one rank on each worker, and the spec asks for more.",
     why=(
-        "jax and tensorflow use all GPUs of a worker from one process, xgboost one GPU from each. Ranks that "
-        "nobody starts are waited for until the timeout."
+        "jax and tensorflow use all GPUs of a worker from one process, xgboost one GPU per process. Until its "
+        "timeout, the run waits for ranks that nothing starts."
     ),
     fix="Leave slots out; for xgboost, give each worker one GPU.",
 )

@@ -36,8 +36,8 @@ LABEL_INJECTS = Rule(
     "A label asks for an identity, an injected container or an exemption.",
     why=(
         "Webhooks read such labels on pods and hand out cloud identities (azure.workload.identity/use), "
-        "secrets (vault.hashicorp.com) or sidecars, and policy engines and network plugins make "
-        "exceptions by them. A team does not decide what its own pods may be."
+        "secrets (vault.hashicorp.com) or sidecars; policy engines and network plugins use "
+        "these labels to exempt pods. A team must not decide what its own pods may do."
     ),
     fix=(
         "Remove the label. If the run is meant to have it, the platform adds the label with a patch in "
@@ -50,8 +50,8 @@ POSTURE_TOO_WEAK = Rule(
     ERROR,
     "A network posture is weaker than the platform requires of the team.",
     why=(
-        "In the cluster file, the platform sets how closed the network of a team's runs must be at "
-        "least. A spec or a team default may close it further, but never open it."
+        "In the cluster file, the platform sets the weakest posture that a team's runs may have. "
+        "A spec or a team default may close the network further, but never open it."
     ),
     fix=(
         "Leave posture out, or set one that is at least as strong; from weak to strong: default, "
@@ -65,7 +65,7 @@ POD_SECURITY_RAISED = Rule(
     WARNING,
     "A team's namespace admits more than Pod Security's level restricted.",
     why=(
-        "With privileged, whoever may create pods there can take over a node; with baseline, pods may run as "
+        "With privileged, anyone who can create pods there can take over a node; with baseline, pods may run as "
         "root. The platform states the level with a reason and a last day, and reports show it until it is gone "
         "(for baseline as a note)."
     ),
@@ -76,7 +76,7 @@ POD_SECURITY_RAISED = Rule(
 POD_SECURITY_EXPIRED = Rule(
     "pod-security-expired",
     ERROR,
-    "A Pod Security level was allowed until a day that is over.",
+    "A Pod Security level was allowed until a day that has passed.",
     why=(
         "Labels of a namespace have no expiry. A level that stays in Git stays in the cluster, and with it the "
         "right to create pods that take over a node."
@@ -90,8 +90,8 @@ POD_SECURITY_UNNEEDED = Rule(
     NOTE,
     "No run of the team needs the Pod Security level of its namespace.",
     why=(
-        "A level is raised for what a fabric or a patch asks of the node. Where no run uses it any more, it "
-        "only lets others in. Only a check of the whole workspace can tell."
+        "A level is raised for what a fabric or a patch needs from the node. Once no run uses that, the level "
+        "only lets others in. Only a check of the whole workspace shows this."
     ),
     fix="Remove podSecurity from the team's entry.",
 )

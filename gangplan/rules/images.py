@@ -5,7 +5,7 @@ from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 ARCHITECTURE_MISMATCH = Rule(
     "architecture-mismatch",
     ERROR,
-    "No pool that would do otherwise has the processor architecture of the image.",
+    "None of the otherwise suitable pools has the image's processor architecture.",
     why=(
         "Programs for one processor architecture do not start on another: the container ends at once with "
         '"exec format error", after the run has waited for its GPUs. A digest of an index with several '
@@ -17,7 +17,7 @@ ARCHITECTURE_MISMATCH = Rule(
 IMAGE_DRIVER = Rule(
     "image-driver",
     ERROR,
-    "The GPU driver of every pool that would do otherwise does not run what is in the image.",
+    "No otherwise suitable pool has a GPU driver that runs what is in the image.",
     why=(
         "NVIDIA's driver runs every CUDA version up to its own, and later minor versions of its own major one "
         "(CUDA Compatibility: 11 from 450.80.02, 12 from 525.60.13, 13 from 580.65.06); beyond that, programs "
@@ -56,7 +56,7 @@ IMAGE_TIER = Rule(
     WARNING,
     "The combination of framework, MPI and GPU is of a lower tier than the catalog asks for.",
     why=(
-        "What nobody has tried together often fails in its first minutes, or is slow for a reason that nobody "
+        "An untried combination often fails in its first minutes, or is slow for a reason that nobody "
         "knows. The catalog's requirements.tier says what runs should keep to; tiers says what was tried."
     ),
     fix="Choose an image, framework or GPU model of that tier, or have the combination tried and listed in tiers.",
@@ -77,7 +77,7 @@ IMAGE_LICENCE = Rule(
 IMAGE_OWNER = Rule(
     "image-owner",
     ERROR,
-    "The catalog names no owner of an image, which its requirements ask for.",
+    "An image has no owner, though the catalog's requirements ask for one.",
     why="Somebody has to rebuild the image when a vulnerability becomes known. Without a name, nobody does.",
     fix="Add owner: with an address that is read.",
     is_verdict=True,
@@ -86,8 +86,8 @@ IMAGE_OWNER = Rule(
 IMAGE_SCAN_MISSING = Rule(
     "image-scan-missing",
     ERROR,
-    "The catalog has no scan of an image, which its requirements ask for.",
-    why="Images bring hundreds of packages; whether one of them has a known hole, only a scan tells.",
+    "An image has no scan, though the catalog's requirements ask for one.",
+    why="Images bring hundreds of packages; only a scan shows whether one of them has a known hole.",
     fix="Scan the build that the digest names, and add scan: {date: 2026-11-02}.",
     is_verdict=True,
 )
@@ -109,10 +109,10 @@ _REGISTRY = "it needs a registry; tests/images/test_pin.py has one."
 IMAGE_TAG_MOVED = Rule(
     "image-tag-moved",
     ERROR,
-    "The tag of an image is another build than the digest in the catalog.",
+    "An image's tag names a different build from the digest in the catalog.",
     why=(
-        "Clusters pull the digest: runs go on with the build that the catalog names, whatever the tag is now. "
-        "Who reads the tag, or pulls by it to try something, has another build."
+        "Clusters pull by digest: runs keep the build that the catalog names, whatever the tag names now. "
+        "Anyone who goes by the tag, or pulls it to try something, has another build."
     ),
     fix="Run `gangplan images pin`, which writes the digest, and try the build; or correct the tag.",
     is_verdict=True,
@@ -123,7 +123,7 @@ IMAGE_TAG_GONE = Rule(
     "image-tag-gone",
     ERROR,
     "The registry has no such tag.",
-    why="The tag was never pushed, was removed, or is misspelt; what it was cannot be looked up any more.",
+    why="The tag was never pushed, was removed, or is misspelt; its build can no longer be looked up.",
     fix="Correct the tag, or push the image.",
     is_verdict=True,
     untested=_REGISTRY,
@@ -132,8 +132,8 @@ IMAGE_TAG_GONE = Rule(
 IMAGE_TAG_NONE = Rule(
     "image-tag-none",
     NOTE,
-    "An image has no tag, so that nobody can find a later build of it by the catalog.",
-    why="`images pin` looks up what a tag means now. Without one, it can only look whether the digest is there.",
+    "An image has no tag, so nobody can use the catalog to find a later build of it.",
+    why="`images pin` looks up what a tag means now. Without one, it can only check whether the digest is there.",
     fix="Add the tag under which later builds are pushed.",
     untested=_REGISTRY,
 )
@@ -155,7 +155,7 @@ IMAGE_MIRROR_DIFFERS = Rule(
     "image-mirror-differs",
     ERROR,
     "The place that a cluster pulls an image from does not have the build that the catalog names.",
-    why="A mirror that is copied by hand or by night is behind; pods of that cluster end in ErrImagePull.",
+    why="A mirror that is copied by hand or nightly lags behind; pods of that cluster end in ErrImagePull.",
     fix="Copy the build to the mirror, or state what the cluster has: clusters: {NAME: {digest: ...}}.",
     is_verdict=True,
     untested=_REGISTRY,
@@ -166,7 +166,7 @@ IMAGE_ARCHITECTURES = Rule(
     ERROR,
     "The registry's image is not for the processor architectures that the catalog lists.",
     why=(
-        "Runs are sent to nodes by the catalog's word. A node whose architecture the index lacks cannot pull "
+        "The catalog decides which nodes runs go to. A node whose architecture the index lacks cannot pull "
         'the image ("no match for platform in manifest").'
     ),
     fix="Correct architectures in the catalog, or push a build for each.",
@@ -179,10 +179,10 @@ _LOOKED = "it needs an image; tests/images/test_inspect.py makes layouts, and a 
 IMAGE_DIFFERS = Rule(
     "image-differs",
     ERROR,
-    "The image has something else inside than the catalog says.",
+    "The image does not contain what the catalog says.",
     why=(
-        "Runs are rendered by the catalog's word: which MPI starts the ranks and how, where sshd is, which GPUs "
-        "will do. A wrong word is found after the run has waited for its GPUs, in its first seconds."
+        "Runs are rendered from the catalog: which MPI starts the ranks and how, where sshd is, which GPUs "
+        "are suitable. A wrong entry shows after the run has waited for its GPUs, in its first seconds."
     ),
     fix="Correct the catalog, or build the image as it says.",
     is_verdict=True,
@@ -204,7 +204,7 @@ IMAGE_HOLDS_KEY = Rule(
     ERROR,
     "A layer of the image holds a private key of SSH.",
     why=(
-        "Whoever may pull the image has the key, also where a later layer removes the file: layers are kept as "
+        "Anyone who can pull the image has the key, even if a later layer removes the file: layers are kept as "
         "they were built. gangplan makes a key pair for each run."
     ),
     fix="Build the image without keys, and replace those that were in it wherever they are trusted.",
@@ -215,7 +215,7 @@ IMAGE_HOLDS_KEY = Rule(
 SSHD_SETTING = Rule(
     "sshd-setting",
     ERROR,
-    "The configuration of sshd in the image lets root or passwords in.",
+    "The sshd configuration in the image allows root or password logins.",
     why=(
         "Pods run as a user and log in by the run's key. Root and passwords are never needed, and open the pod "
         "to whoever reaches its port."
@@ -263,7 +263,7 @@ IMAGE_NOWHERE = Rule(
     "image-nowhere",
     WARNING,
     "No cluster may pull an image of the catalog.",
-    why="Its registry is in no cluster's list, also behind mirrors. A spec that names it is refused everywhere.",
+    why="Its registry is in no cluster's list, even behind a mirror. A spec that names it is refused everywhere.",
     fix="Mirror it, list its registry where it may be pulled, or remove it.",
     is_verdict=True,
 )
@@ -271,9 +271,9 @@ IMAGE_NOWHERE = Rule(
 IMAGE_TAG_CONTRADICTS = Rule(
     "image-tag-contradicts",
     WARNING,
-    "The tag of an image names another CUDA or ROCm than the catalog.",
+    "An image's tag names a different CUDA or ROCm from the catalog.",
     why=(
-        "Tags are written by who builds the image, the catalog by hand: one of the two was not brought up. Pools "
+        "The image's builder writes the tag, and people write the catalog: one of the two is out of date. Pools "
         "are chosen by the catalog's version."
     ),
     fix="Correct cuda or rocm, or the tag. `images inspect` shows what is inside.",

@@ -18,7 +18,7 @@ IMPORT_SOURCE = Rule(
 IMPORT_TEMPLATE = Rule(
     "import-template",
     ERROR,
-    "A value of a source is still to be filled in by another program.",
+    "Another program still has to fill in a value of the source.",
     why=(
         "Published manifests are often templates for envsubst, Helm or a shell. gangplan cannot know the number or "
         "the image that will be there, and a guess would change what runs."
@@ -40,7 +40,7 @@ IMPORT_ENTRYPOINT = Rule(
 IMPORT_SCRIPT = Rule(
     "import-script",
     ERROR,
-    "A batch script does something that only running it would tell.",
+    "A batch script does something that only running it would show.",
     why=(
         "gangplan reads scripts and never runs them. What a loop, a branch or the output of a command decides is not "
         "known before the run, so that a spec would be a guess."
@@ -51,7 +51,7 @@ IMPORT_SCRIPT = Rule(
 IMPORT_ASKED = Rule(
     "import-asked",
     WARNING,
-    "A source leaves something open that only a person can say.",
+    "A source leaves a question open that only a person can answer.",
     why=(
         "A digest, the MPI inside an image or the access modes of a claim are not in a manifest; and some settings "
         "have no place in a spec. gangplan assumes the likely value where there is one, and says so, because a "
@@ -63,10 +63,10 @@ IMPORT_ASKED = Rule(
 IMPORT_UNPLACED = Rule(
     "import-unplaced",
     WARNING,
-    "A file of the workspace is written so that a suggestion cannot be added to it.",
+    "A workspace file is written in a way that leaves no place for a suggestion.",
     why=(
-        "gangplan adds entries where every other byte stays. In a mapping with comments inside of braces, or where "
-        "another value stands already, there is no such place."
+        "gangplan adds entries where no other byte changes. In a mapping with comments inside braces, or where "
+        "another value is already set, there is no such place."
     ),
     fix="Add the lines of the help yourself.",
     untested="A file with comments inside of braces; tests/imports/test_laws.py has cases of such files (import-unplaced).",
@@ -76,10 +76,10 @@ IMPORT_UNPLACED = Rule(
 IMPORT_PATCH = Rule(
     "import-patch",
     ERROR,
-    "A strategic merge has no patch of a cluster's overlay that does the same.",
+    "No patch in a cluster's overlay can do what a strategic merge does.",
     why=(
-        "An overlay in gangplan holds JSON6902 patches on what gangplan renders. A merge that is for another kind, or "
-        "that takes an object away, has nothing there that it could change."
+        "An overlay in gangplan holds JSON6902 patches on what gangplan renders. A merge for another kind, or one "
+        "that deletes an object, has nothing there to change."
     ),
     fix="Import what the overlay builds, or write the operations yourself (docs/overlays.md).",
 )

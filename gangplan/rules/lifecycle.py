@@ -157,11 +157,11 @@ RUNTIME_EDITED = Rule(
 IMMUTABLE_CHANGED = Rule(
     "immutable-changed",
     ERROR,
-    "A field that no update may change was changed.",
+    "An immutable field was changed.",
     why=(
         "The API server answers 'field is immutable' and the sync fails again and again, and blocks "
-        "everything behind it. Immutable are the queue behind a LocalQueue, the levels of a Topology, "
-        "and most of a TrainJob since Trainer 2.2."
+        "everything behind it. The queue behind a LocalQueue, the levels of a Topology, and most of a "
+        "TrainJob since Trainer 2.2 are immutable."
     ),
     fix="Give the object a new name, move what uses it, and remove the old one later.",
     is_verdict=True,

@@ -7,11 +7,11 @@ from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 OBSERVED_VERSION = Rule(
     "observed-version",
     WARNING,
-    "The cluster has another version than its file states.",
+    "A version on the cluster differs from the one in its file.",
     why=(
         "Fields and behaviour are rendered and judged for the stated versions. A run that was rendered for "
-        "another Trainer or Kueue is refused, or is admitted and never starts. It is an error where the minor "
-        "of Trainer, JobSet or Kueue differs, and a note where only the patch does."
+        "another Trainer or Kueue is refused, or is admitted and never starts. This is an error if a minor version "
+        "(Trainer, JobSet or Kueue) differs, and a note if only a patch version does."
     ),
     fix="Write the version that the snapshot saw into the cluster file.",
     is_verdict=True,
@@ -72,8 +72,8 @@ SERVER_SCHEMA = Rule(
     ERROR,
     "The cluster's API server refuses a field of an object.",
     why=(
-        "The server validates by its own version, its CRDs with their rules, and what the object is now: a field "
-        "that may not change is refused, too. A sync would fail in the same words."
+        "The server validates against its own version, its CRDs and their rules, and the live object: a change to "
+        "an immutable field is refused, too. A sync would fail with the same message."
     ),
     fix="Correct the field, or the patch that writes it.",
     is_verdict=True,
@@ -85,10 +85,10 @@ SERVER_POLICY = Rule(
     ERROR,
     "An admission policy of the cluster refuses an object.",
     why=(
-        "Policies on the cluster may be others than those in the workspace: of other people, or newer or older than "
-        "what is rendered. A sync would fail in the same words."
+        "Policies on the cluster may differ from those in the workspace: they are other people's, or newer or older than "
+        "what is rendered. A sync would fail with the same message."
     ),
-    fix="Change what the policy holds against it, or ask whoever owns the policy.",
+    fix="Change what the policy objects to, or ask the owner of the policy.",
     is_verdict=True,
     untested=_LAB,
 )
@@ -99,9 +99,9 @@ SERVER_WEBHOOK = Rule(
     "An admission webhook of the cluster refuses an object.",
     why=(
         "Webhooks of Trainer, JobSet, Kueue or a policy engine judge objects by code that is on the cluster alone. "
-        "A sync would fail in the same words."
+        "A sync would fail with the same message."
     ),
-    fix="Change what the webhook holds against it, or ask whoever runs the webhook.",
+    fix="Change what the webhook objects to, or ask whoever runs the webhook.",
     is_verdict=True,
     untested=_LAB,
 )
@@ -111,7 +111,7 @@ SERVER_QUOTA = Rule(
     WARNING,
     "A ResourceQuota of the cluster has no room for an object now.",
     why=(
-        "A namespace may hold so many objects, ended runs among them. Until some are removed, a sync of this object "
+        "A namespace may hold only so many objects, and ended runs count. Until some are removed, a sync of this object "
         "fails; Kueue's quotas are different, there a run waits."
     ),
     fix="Retire runs that have ended, wait, or have the quota raised.",
@@ -127,7 +127,7 @@ SERVER_ADVICE = Rule(
         "It warns of fields and versions that will go, and of policies that only warn for now. A later version, or a "
         "policy set to Deny, refuses the same object."
     ),
-    fix="Change what it warns of before it is refused.",
+    fix="Resolve the warning before it becomes a refusal.",
     is_verdict=True,
     untested=_LAB,
 )
@@ -137,8 +137,8 @@ SERVER_UNASKED = Rule(
     NOTE,
     "The cluster could not be asked about some objects.",
     why=(
-        "A dry run needs the namespace, the kind, the right to apply, and webhooks that answer. What could not be "
-        "asked is neither accepted nor refused; it is a warning where a sync would fail for the same reason."
+        "A dry run needs the namespace, the kind, the right to apply, and webhooks that answer. If one is missing, "
+        "the object is neither accepted nor refused; this is a warning where a sync would fail for the same reason."
     ),
     fix="Do what the message says, and ask again; or leave the verdict to the sync.",
     is_verdict=True,

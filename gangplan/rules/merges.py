@@ -9,7 +9,7 @@ RENDERED_STALE = Rule(
     WARNING,
     "rendered/ is not what the workspace renders now.",
     why=(
-        "The GitOps engine applies rendered/ and nothing else. Where it is stale, a merge does something else than "
+        "The GitOps engine applies rendered/ and nothing else. Where it is stale, a merge does not do what "
         "the plan says. Two changes that were each rendered can become stale when they meet: Git merges lines, "
         "and forges do so without asking a merge driver. With render --check this is an error."
     ),
@@ -20,13 +20,13 @@ RENDERED_STALE = Rule(
 MERGE_CONFLICT = Rule(
     "merge-conflict",
     ERROR,
-    "A merge left a file open.",
+    "A file has merge conflicts.",
     why=(
         "Git wrote both versions into the file, or could not decide under which name to keep it. What it holds "
         "was never reviewed, and in rendered/ it would be applied."
     ),
     fix=(
-        "In files that people write, keep one version or join both, and delete the lines of Git. rendered/ needs no "
+        "In files that people write, keep one version or join both, and remove Git's marker lines. rendered/ needs no "
         "such work: settle the other files, run gangplan render, and git add rendered/."
     ),
     is_verdict=True,

@@ -7,10 +7,10 @@ from gangplan.rules.model import ERROR, Rule
 MODEL_ALONE = Rule(
     "model-alone",
     ERROR,
-    "A job registers a model and comes after no job that trains it.",
+    "A job registers a model but follows no job that trains it.",
     why=(
         "Registering is a job of its own: its run is created when the training is complete, and where it fails, the "
-        "training stays complete. In one run, a registry that does not answer would make hours of training a "
+        "training stays complete. In one run, a registry that does not answer would turn hours of training into a "
         "failed run."
     ),
     fix="Move model to a job with after: [JOB], whose command registers what JOB wrote.",
@@ -21,7 +21,7 @@ MODEL_TWICE = Rule(
     ERROR,
     "Two runs register the same version of a model.",
     why=(
-        "A version names one result. Of two that are registered under it, registries keep the first, or the last, or "
+        "A version names one result. If two are registered under it, registries keep the first, or the last, or "
         "the files of both, and nobody can say later which one was used."
     ),
     fix="Give one of them another version, and let it run on one cluster.",

@@ -10,7 +10,7 @@ NEIGHBOUR_UNKNOWN = Rule(
     "The team has no job of this name.",
     why=(
         "Pods are found by the label gangplan.dev/job, which is the name of the spec's file unless the spec "
-        "has a name of its own. Where no pod has it, near and apart say nothing."
+        "has a name of its own. If no pod has it, near and apart have no effect."
     ),
     fix="Correct the name.",
 )
@@ -21,7 +21,7 @@ NEIGHBOUR_UNUSABLE = Rule(
     "The workers cannot be near to this job, or apart from it.",
     why=(
         "A job is not its own neighbour: spread says how close its workers are. Where Kueue places pods by "
-        "topology, it chooses nodes without a look at other pods, and a worker that must not be there would "
+        "topology, it chooses nodes without looking at other pods, and a worker that must not be there would "
         "wait until the deadline."
     ),
     fix="Write spread, or name a pool without topology.",

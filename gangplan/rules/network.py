@@ -27,8 +27,8 @@ NETWORK_OPEN = Rule(
     ERROR,
     ("The run accepts connections from outsiders, or reaches more than it declares."),
     why=(
-        "MPI ranks trust whoever connects to them. Pods of other runs and teams must not, and data must "
-        "not leave to addresses that the spec does not name. gangplan considers every label that an "
+        "MPI ranks trust any connection. Pods of other runs and teams must not connect, and data must "
+        "not go to addresses that the spec does not name. gangplan considers every label that an "
         "outsider could carry, and counts only the run's own side, because other policies may change. In "
         "the restricted and isolated postures this includes ports inside the run."
     ),
@@ -44,11 +44,11 @@ HOST_NETWORK = Rule(
     "Workers use their node's network, where no NetworkPolicy applies.",
     why=(
         "The fabric of the pool puts workers into the network of their node. NetworkPolicies select pods of the "
-        "pod network: nothing keeps others from these workers, nor them from anything that the node reaches. "
+        "pod network: nothing shields these workers from others, or keeps them from anything that the node reaches. "
         "Their SSH server listens on the node's addresses; only its keys protect it."
     ),
     fix=(
-        "Close the SSH port and ports from 1024 up to everything but the pool's nodes in the network around them, "
+        "In the surrounding network, close the SSH port and ports 1024-65535 to everything but the pool's nodes, "
         "or use a fabric with devices, such as virtual functions."
     ),
     waivable=True,

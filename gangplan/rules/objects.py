@@ -120,7 +120,7 @@ OVERLAY_NO_MATCH = Rule(
     ERROR,
     "A patch matches no object of the cluster.",
     why=(
-        "kustomize silently accepts such a patch, and whoever wrote it believes that it protects something."
+        "kustomize silently accepts such a patch, and its author believes that it protects something."
     ),
     fix="Correct its target, or remove it.",
 )

@@ -76,7 +76,7 @@ PROXY_ADDRESS_UNKNOWN = Rule(
 DNS_OPENSHIFT = Rule(
     "dns-openshift",
     ERROR,
-    "The pods that dns names answer nobody on OpenShift.",
+    "On OpenShift, the pods named in dns never answer.",
     why=(
         "OpenShift's DNS operator runs DNS in openshift-dns, in pods that listen on 5353; the Service in front "
         "of them listens on 53 (openshift/cluster-dns-operator, assets/dns). A NetworkPolicy is compared with "

@@ -9,10 +9,10 @@ WORKDIR_UNUSABLE = Rule(
     ERROR,
     "The program cannot work in the folder it would start in.",
     why=(
-        "Only root may enter /root, and a run never is root: none of its containers would start. The "
-        "folders of the kernel hold no files of a program."
+        "Only root may enter /root, and a run is never root: none of its containers would start. The "
+        "kernel's folders hold no program files."
     ),
-    fix="Write a folder of the image or of data in workdir.",
+    fix="Set workdir to a folder of the image or of data.",
 )
 
 CONFIG_MAP_UNKNOWN = Rule(
@@ -45,8 +45,8 @@ SCRATCH_MEMORY = Rule(
     "Scratch in memory leaves the program too little.",
     why=(
         "Files on a memory volume count as memory of the container that wrote them. A worker whose scratch "
-        "is full would be killed for want of memory. A quarter of its memory, or 1 GiB, is the least that "
-        "has to be left."
+        "is full would be killed for lack of memory. At least a quarter of its memory, or 1 GiB, "
+        "must be left."
     ),
     fix="Write more memory, less scratch, or medium: disk.",
 )
@@ -78,8 +78,8 @@ SCRATCH_NOT_ENCRYPTED = Rule(
     ERROR,
     "Local scratch is not known to be encrypted, as its data must be.",
     why=(
-        "Regimes such as HIPAA ask for encryption of data at rest, also of a copy. What becomes of a "
-        "local disk after the pod is up to whoever runs the nodes."
+        "Regimes such as HIPAA ask for encryption of data at rest, copies included. Those who run the nodes "
+        "decide what happens to a local disk once the pod is gone."
     ),
     fix="State encrypted: true for its class in storageClasses once it is, or use medium: memory.",
     untested="it takes a cluster that is certified for a regime; tests/resolve/test_scratch.py writes one.",
@@ -90,8 +90,8 @@ EXIT_CODES_CLASH = Rule(
     ERROR,
     "An exit code cannot mean what exitCodes says.",
     why=(
-        "A code is tried again or it is not. Code 193 and those from 196 to 199 tell that a launch did not get "
-        "as far as the program; gangplan knows which of these another try can cure."
+        "A code is either retried or not. Codes 193 and 196 to 199 mean that a launch did not get "
+        "as far as the program; gangplan knows which of these a retry can fix."
     ),
     fix="Remove the code from one of the lists.",
 )
@@ -111,8 +111,8 @@ EXIT_CODES_LOST = Rule(
     why=(
         "torchrun ends with 1 when one of its ranks fails, whatever that rank ended with (torch 2.6, "
         "distributed/run.py raises ChildFailedError). Rules about other codes would never hold, and with "
-        "retry alone, nothing would be tried again. Intel MPI's mpirun ends with 255 now and then, where it had "
-        "to kill other ranks: this is a warning."
+        "retry alone, nothing would be tried again. Intel MPI's mpirun sometimes ends with 255, when it had "
+        "to kill other ranks: there, this is a warning."
     ),
     fix="Remove exitCodes.",
 )
@@ -133,8 +133,8 @@ ENV_FIELD_EMPTY = Rule(
     WARNING,
     "A variable reads a label that pods of the run do not have.",
     why=(
-        "The kubelet gives an empty text for a label that is not there, and no error: a script that compares its number "
-        "with 0 takes every pod for another one than the first. Labels of the training operator v1, for example, are on no pod "
+        "For a missing label, the kubelet gives an empty text and no error: a script that compares its number "
+        "with 0 takes no pod for the first one. Labels of the training operator v1, for example, are on no pod "
         "of a run."
     ),
     fix="Read a label that the pods have, or JOB_COMPLETION_INDEX; a patch of the cluster's overlay can add one.",
@@ -143,14 +143,14 @@ ENV_FIELD_EMPTY = Rule(
 MESH_JOINED = Rule(
     "mesh-joined",
     ERROR,
-    "A service mesh or another injector takes the pods of a run in.",
+    "A service mesh or another injector acts on the pods of a run.",
     why=(
         "An injector adds a container that does not end with the program, so the pod never completes and the run "
         "keeps its GPUs; or one that needs capabilities that the namespace refuses, so no pod is made. Istio's "
         "ambient mode needs no container, but sends the kubelet's probes from an address that the NetworkPolicy "
         "of the run does not let in. MPI and NCCL gain nothing from a mesh: their traffic stays inside the run."
     ),
-    fix="Take the namespace out of the mesh, or let the pods stay out of it by their own label or annotation.",
+    fix="Take the namespace out of the mesh, or opt the pods out with their own label or annotation.",
     waivable=True,
     is_verdict=True,
     echo=Deduplication.RUN,

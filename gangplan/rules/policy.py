@@ -69,7 +69,7 @@ POLICY_UNDECIDED = Rule(
 POLICY_OBSTRUCTS = Rule(
     "policy-obstructs",
     ERROR,
-    "A policy judges the deletion or the status of what runs are made of.",
+    "A policy judges the deletion or status of objects that make up a run.",
     why=(
         "Runs end by deletions, and controllers report by writing a status. Where the API server refuses either, "
         "runs keep their GPUs, and engines and controllers ask again forever."
@@ -85,17 +85,17 @@ POLICY_PARAM_KIND = Rule(
         "Kubernetes accepts such a policy, and then refuses every request that it matches (with failurePolicy "
         'Ignore it lets every one through): "failed to find resource referenced by paramKind".'
     ),
-    fix="Correct apiVersion and kind of paramKind, or take the CRD in with gangplan schema import.",
+    fix="Correct apiVersion and kind of paramKind, or import the CRD with gangplan schema import.",
 )
 
 POLICY_ENFORCED = Rule(
     "policy-enforced",
     WARNING,
-    "The API server does something else about breaches of a policy than it did.",
+    "The API server now responds differently to breaches of a policy.",
     why=(
         "validate judges what is in Git. The API server also judges what it is asked to create from elsewhere, "
-        "and pods that controllers make of runs that left Git long ago: where a policy goes from Audit to Deny, "
-        "those pods are refused from then on. It is a note where Deny neither comes nor goes."
+        "and pods that controllers create for runs that left Git long ago: if a policy goes from Audit to Deny, "
+        "those pods are refused from then on. It is a note if Deny is neither added nor removed."
     ),
     fix=(
         "Nothing needs to be done if that is meant. Write enforcement: Audit or Warn first, and look at what "
@@ -130,7 +130,7 @@ POLICY_FILE_IGNORED = Rule(
     ERROR,
     "A file in policies/ would not be read.",
     why=(
-        "Whoever wrote it believes that it is in force. gangplan reads policies/*.yaml, packs (folders "
+        "Its author believes that it is in force. gangplan reads policies/*.yaml, packs (folders "
         "with a pack.yaml and their tests/), policies/tests/*.yaml and policies/waivers/*.yaml; nothing "
         "deeper, and no other extension."
     ),
@@ -157,7 +157,7 @@ POLICY_CASE = Rule(
     ERROR,
     "A test case of a policy fails.",
     why=(
-        "Cases are the memory of what a policy is for. When one fails, the policy has changed its "
+        "Cases record what a policy is for. When one fails, the policy has changed its "
         "meaning, or the case never meant what its name says."
     ),
     fix="Correct the policy, or the case with its message.",
@@ -210,8 +210,8 @@ POLICIES_NONE = Rule(
     "A production cluster has no policies.",
     why=(
         "Without packs, nothing holds runs to what a production cluster asks: restricted pods, images by digest, "
-        "owners and deadlines. A pack that somebody takes away leaves the cluster like this without a word. "
-        "Only a cluster whose file states environment: prod is held to it."
+        "owners and deadlines. When somebody removes a pack, the cluster silently ends up in this state. "
+        "The rule applies only to clusters whose file states environment: prod."
     ),
     fix="Add the packs that should hold, or write environment: dev.",
 )

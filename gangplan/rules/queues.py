@@ -9,7 +9,7 @@ QUEUE_UNKNOWN = Rule(
     ERROR,
     "The team has no queue of this name on the cluster.",
     why=(
-        "Kueue leaves a run whose LocalQueue does not exist suspended until somebody creates it. The cluster file "
+        "If a run's LocalQueue does not exist, Kueue keeps the run suspended until somebody creates it. The cluster file "
         "lists a team's queue, and further ones in localQueues."
     ),
     fix="Correct the name, remove it to use the team's own queue, or have it added to localQueues.",
@@ -18,11 +18,11 @@ QUEUE_UNKNOWN = Rule(
 USAGE_SHARING_OFF = Rule(
     "usage-sharing-off",
     WARNING,
-    "Sharing by usage is stated where Kueue does not do it.",
+    "Sharing by usage is configured where Kueue does not do it.",
     why=(
-        "Kueue orders the runs of a ClusterQueue by what their LocalQueues used lately only where both its manager "
-        "has admissionFairSharing and the queue says UsageBasedAdmissionFairSharing. Else it ignores modes and "
-        "weights without a word."
+        "Kueue orders the runs of a ClusterQueue by the recent usage of their LocalQueues only where both its manager "
+        "has admissionFairSharing and the queue says UsageBasedAdmissionFairSharing. Otherwise, it silently ignores "
+        "modes and weights."
     ),
     fix="State both, or neither.",
 )
@@ -30,10 +30,10 @@ USAGE_SHARING_OFF = Rule(
 CONCURRENT_ADMISSION_VERSION = Rule(
     "concurrent-admission-version",
     ERROR,
-    "Runs are to ask for several pools at once on a Kueue that cannot do that.",
+    "Runs are set to ask for several pools at once, but this Kueue cannot do that.",
     why=(
-        "concurrentAdmissionPolicy of a ClusterQueue came with Kueue 0.18. Older versions drop the field, and the sync "
-        "never becomes equal to Git."
+        "concurrentAdmissionPolicy of a ClusterQueue came with Kueue 0.18. Older versions drop the field, so the cluster "
+        "never matches Git."
     ),
     fix="Remove concurrentAdmission, or use Kueue 0.18 or later.",
 )
@@ -43,8 +43,8 @@ CONCURRENT_ADMISSION_REFUSED = Rule(
     ERROR,
     "Kueue refuses the ClusterQueue with this concurrentAdmission.",
     why=(
-        "Kueue's webhook takes it only with BestEffortFIFO and at most 16 flavors, and constraints only where runs may "
-        "move, to a flavor of the queue (clusterqueue_webhook.go, Kueue v0.19.2)."
+        "Kueue's webhook accepts it only with BestEffortFIFO and at most 16 flavors. Constraints need runs that may "
+        "move, and must name a flavor of the queue (clusterqueue_webhook.go, Kueue v0.19.2)."
     ),
     fix="Change what the message names.",
 )
@@ -55,8 +55,8 @@ ADMISSION_CHECK_OWNER = Rule(
     "It is not clear who makes an admission check.",
     why=(
         "A ClusterQueue with a check that does not exist is inactive: no run of any of its teams starts. gangplan makes "
-        "the check where its controller is named, and leaves it alone where it is external; a controller of Kueue's "
-        "own needs parameters, which autoscale and multiKueue give it."
+        "the check if its controller is named, and leaves it alone if it is external. Kueue's own controllers "
+        "need parameters, which autoscale and multiKueue provide."
     ),
     fix="Name the controller, or write external: true.",
 )
@@ -65,14 +65,14 @@ ADMISSION_CHECK_NOBODY = Rule(
     "admission-check-nobody",
     ERROR,
     "An admission check names a team that is not on the cluster.",
-    why="The check would be asked about nobody's runs, or about others than was meant.",
+    why="The check would apply to no runs, or to those of the wrong team.",
     fix="Correct the name, or remove it.",
 )
 
 COUNTING_UNUSED = Rule(
     "counting-unused",
     WARNING,
-    "A resource is excluded or transformed that no pool offers.",
+    "No pool offers a resource that is excluded or transformed.",
     why="It is a typo, or a leftover. Quotas are shares of what node pools state, so nothing of it is ever counted.",
     fix="Correct the name, or remove it.",
 )
@@ -82,8 +82,8 @@ OUTPUT_NOT_ITS_OWN = Rule(
     ERROR,
     "A transformation counts something under the name of a resource that pods ask for.",
     why=(
-        "Up to 0.18, Kueue keeps either what pods ask for or what the transformation makes, by chance "
-        "(applyResourceTransformations walks a Go map); later it adds them up, which no share of nodes is equal to."
+        "Up to 0.18, chance decides whether Kueue keeps what pods ask for or what the transformation makes "
+        "(applyResourceTransformations walks a Go map). Later versions add the two, and no share of nodes equals that sum."
     ),
     fix="Choose another name.",
 )
@@ -92,6 +92,6 @@ QUOTA_NOT_COUNTED = Rule(
     "quota-not-counted",
     ERROR,
     "Quotas of a pool are shares of a resource that Kueue's manager does not count.",
-    why="Its queue would admit runs beyond all nodes, whose pods stay Pending while others wait behind them.",
+    why="The queue would admit more runs than nodes can hold. Their pods stay Pending, and others wait behind them.",
     fix="Count the resource, or an output in its place.",
 )

@@ -136,8 +136,8 @@ TEAM_SHARE = Rule(
     ERROR,
     "A team may hold more of the cluster than the cluster's policy allows.",
     why=(
-        "limits.teamShare limits what one team can reach with everything that it may borrow, so that "
-        "nobody can take the whole cluster."
+        "limits.teamShare limits what one team can hold, including all that it may borrow, so that "
+        "no team can take the whole cluster."
     ),
     fix="Lower quota or borrow of the team, or raise teamShare.",
     is_verdict=True,
@@ -170,7 +170,7 @@ PREEMPTION_CONTRADICTS = Rule(
     ERROR,
     "Preemption contradicts itself.",
     why=("Kueue refuses borrowWithinCohort where nothing may be reclaimed within the cohort."),
-    fix=("Set reclaimWithinCohort to another value than Never, or remove borrowWithinCohort."),
+    fix=("Set reclaimWithinCohort to a value other than Never, or remove borrowWithinCohort."),
 )
 
 PREEMPTION_UNUSED = Rule(

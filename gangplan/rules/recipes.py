@@ -10,7 +10,7 @@ GRACE_PERIOD = Rule(
     "The grace period is too short or too long.",
     why=(
         "After SIGTERM, every rank has this long to save its work. Less than 30 seconds is not enough to "
-        "write a checkpoint of a large model; more than an hour keeps the GPUs from whoever was promised "
+        "write a checkpoint of a large model; more than an hour keeps the GPUs from those who were promised "
         "them."
     ),
     fix="Write gracePeriod: 2m, or any time from 30s to 1h.",
@@ -19,9 +19,9 @@ GRACE_PERIOD = Rule(
 LOG_RETENTION = Rule(
     "log-retention",
     ERROR,
-    "Logs are to be kept for less than a day, or for longer than the cluster keeps any.",
+    "The log retention is less than a day, or longer than the cluster keeps logs.",
     why=(
-        "Whoever looks for the cause of a failed run looks the next morning. A log store drops what is older than "
+        "People often look for the cause of a failed run only the next morning. A log store drops what is older than "
         "its own limit (retention.logs of the cluster), whatever an annotation asks for."
     ),
     fix="Write logRetention: 7d, or any time from 24h to the limit of the cluster.",
@@ -55,8 +55,8 @@ RDMA_DEVICES = Rule(
     "A worker asks for more RDMA devices than a node has.",
     why=(
         "No node of the pool could ever take such a worker. The cluster file states how many devices the "
-        "plugin offers on each node, as count of rdma, for each rail. Of a shared resource, a worker can "
-        "use one."
+        "plugin offers on each node for each rail (count of rdma). A worker can use only one device of a "
+        "shared resource."
     ),
     fix="Write rdma: all, or a smaller number.",
 )

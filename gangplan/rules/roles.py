@@ -9,8 +9,8 @@ ROLE_UNUSABLE = Rule(
     ERROR,
     "The run cannot have this role.",
     why=(
-        "Programs of TensorFlow know chief, ps and evaluator, by TF_CONFIG; plain programs know any role, by "
-        "the hosts in its variable. All other frameworks have workers alone. Trainer finds workers, launcher "
+        "TensorFlow programs know chief, ps and evaluator from TF_CONFIG; plain programs know any role from "
+        "the hosts in its variable. All other frameworks have only workers. Trainer finds workers, launcher "
         "and initializers by their names."
     ),
     fix="Rename or remove the role.",

@@ -7,24 +7,24 @@ from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 RETIRED_UNKNOWN = Rule(
     "retired-unknown",
     ERROR,
-    "A run listed as over is no earlier run of the job.",
+    "A run listed as over is not an earlier run of the job.",
     why=(
-        "Each run in the list becomes a record, which ends it. A name of another job, or of the run that "
-        "the spec itself describes, would end something else than was meant."
+        "Each run in the list becomes a record, which ends the run. The name of another job's run, or of the run that "
+        "the spec itself describes, would end the wrong run."
     ),
-    fix="List earlier runs of this job alone; gangplan retire finds them.",
+    fix="List only earlier runs of this job; gangplan retire finds them.",
     is_verdict=True,
 )
 
 RETIRED_LOST = Rule(
     "retired-lost",
     ERROR,
-    "Nobody knows what a run listed as over was.",
+    "The objects of a run listed as over are lost.",
     why=(
-        "A record must have the fields of its run that no update may change. With others, the server refuses "
-        "to compare the two, Argo CD then compares nothing of the team, and the run goes on."
+        "A record must have the fields of its run that no update may change. Otherwise, the server refuses "
+        "to compare the two, Argo CD then compares none of the team's objects, and the run goes on."
     ),
-    fix="Let gangplan retire --write list runs: it brings their files in rendered/ back from Git.",
+    fix="Let gangplan retire --write list runs: it restores their files in rendered/ from Git.",
     is_verdict=True,
 )
 
@@ -34,7 +34,7 @@ LAUNCH_SCRIPTS_LOST = Rule(
     "The launch scripts of a run that is kept are gone, or were changed.",
     why=(
         "A run mounts the scripts that it began with, from a ConfigMap whose name ends in their hash. Without "
-        "it, its pods wait for the volume until the run's timeout; with other scripts they end with code 193."
+        "it, pods wait for the volume until the run's timeout; with other scripts, they end with code 193."
     ),
     fix="Bring the file back from Git, or let the job run again: raise run: in its spec.",
     is_verdict=True,
@@ -65,10 +65,10 @@ RUN_RESUMED = Rule(
     WARNING,
     "A stopped run starts again.",
     why=(
-        "The run was over for Git. Taken back to active it trains again under the same name, from its latest "
+        "According to Git, the run was over. Set to active again, it trains under the same name, from its latest "
         "checkpoint if it has one."
     ),
-    fix="Write state: stopped again if that is not meant; raise run: for a run with a name of its own.",
+    fix="Write state: stopped again if you did not mean this; raise run: for a run with a name of its own.",
 )
 
 RUN_RETIRED = Rule(
@@ -77,7 +77,7 @@ RUN_RETIRED = Rule(
     "The record of a run that is over leaves Git and the cluster.",
     why=(
         "A record counts against the number of runs that a namespace may hold. Once its file is gone the "
-        "engine deletes it; Git's history has what it was."
+        "engine deletes the record; Git's history keeps it."
     ),
     fix="Nothing needs to be done.",
 )
@@ -85,10 +85,10 @@ RUN_RETIRED = Rule(
 RUN_COUNT = Rule(
     "run-count",
     ERROR,
-    "A namespace has no room for all runs that Git has for it.",
+    "A namespace has no room for all the runs that it has in Git.",
     why=(
         "A ResourceQuota counts TrainJobs and what belongs to them, ended ones included. Once it is full, "
-        "the API server refuses every further run, and the sync fails. It is a warning from 90 % on."
+        "the API server refuses every further run, and the sync fails. gangplan warns from 90 % on."
     ),
     fix="Retire runs that are over with gangplan retire, or raise limits: {objects: {runs: ...}}.",
     is_verdict=True,

@@ -7,9 +7,9 @@ from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 SCHEDULE_NOT_OFFERED = Rule(
     "schedule-not-offered",
     ERROR,
-    "The cluster starts no runs by a schedule.",
+    "The cluster starts no runs on a schedule.",
     why=(
-        "What may create runs by itself is the platform's choice: an account in the cluster, or a pipeline "
+        "The platform decides what may create runs automatically: an account in the cluster, or a pipeline "
         "that commits. The cluster's file says which (schedules)."
     ),
     fix="Remove schedule, choose another cluster, or ask its owner for schedules: {client: IMAGE, egress: [NAME]}.",
@@ -34,7 +34,7 @@ SCHEDULE_ZONE = Rule(
         "The API server refuses a CronJob whose timeZone it cannot find among the zones of the tz database "
         "(Kubernetes v1.34, pkg/apis/batch/validation), and `Local` would be that of a controller's machine."
     ),
-    fix="Write the name of the tz database: Europe/Berlin, America/New_York, Etc/UTC.",
+    fix="Write a name from the tz database: Europe/Berlin, America/New_York, Etc/UTC.",
 )
 
 SCHEDULE_NEVER = Rule(
@@ -50,8 +50,8 @@ SCHEDULE_OVERLAP = Rule(
     WARNING,
     "A run may still train when its schedule starts the next one.",
     why=(
-        "With concurrency: forbid that start is skipped: a nightly job becomes one of every second night. The "
-        "shortest time between two starts counts, also over a changed clock, where a day has 23 hours; time "
+        "With concurrency: forbid, that start is skipped: a nightly job then runs every second night. The "
+        "shortest time between two starts counts, including the 23-hour day of a clock change; time "
         "in the queue comes on top."
     ),
     fix="Write a timeout below the time that the message names, or start less often.",
@@ -62,8 +62,8 @@ SCHEDULE_CLOCK = Rule(
     WARNING,
     "A schedule skips or repeats a start when the clock changes.",
     why=(
-        "The controller compares the clock on the wall: a start at a time that the clock jumps over does not "
-        "happen that day, and one at a time that it shows twice may happen twice (robfig/cron v3.0.1, "
+        "The controller goes by wall-clock time: a start at a time that the clock skips does not "
+        "happen that day, and one at a time that occurs twice may happen twice (robfig/cron v3.0.1, "
         "SpecSchedule.Next)."
     ),
     fix="Choose an hour that no change touches, such as 4 o'clock, or timeZone: Etc/UTC.",
@@ -72,10 +72,10 @@ SCHEDULE_CLOCK = Rule(
 SCHEDULE_DEADLINE = Rule(
     "schedule-deadline",
     ERROR,
-    "The starting deadline of a schedule loses starts.",
+    "The starting deadline makes a schedule miss starts.",
     why=(
-        "The controller looks every ten seconds, so below that it may miss each start; and it warns of every "
-        "start where more than 100 lie within the deadline (Kubernetes v1.34, pkg/controller/cronjob/utils.go)."
+        "The controller looks every ten seconds, so with a shorter deadline it may miss every start; it also warns of every "
+        "start if more than 100 lie within the deadline (Kubernetes v1.34, pkg/controller/cronjob/utils.go)."
     ),
     fix="Write a startingDeadline of a minute or more that holds at most 100 starts.",
 )
@@ -107,8 +107,8 @@ RUN_SCHEDULED = Rule(
     NOTE,
     "A schedule begins, changes or ends.",
     why=(
-        "A sync starts nothing of a schedule: the next start creates a run from the template that is there then, "
-        "and runs that a schedule created go on whatever becomes of it."
+        "A sync starts no runs of a schedule: the next start creates a run from the template of that time, "
+        "and runs already created go on, whatever happens to the schedule."
     ),
     fix="Nothing needs to be done; gangplan plan shows the next starts.",
 )

@@ -51,7 +51,7 @@ POD_SECURITY = Rule(
     why=(
         "Namespaces of teams enforce a Pod Security level. The run is admitted and holds its quota, but "
         "a pod that uses its host's paths or network, extra capabilities or root is refused when it is "
-        "created, and only an event says so. The checks are those of the version of the level that the "
+        "created, and only an event says so. The checks are those of the level and version that the "
         "namespace enforces."
     ),
     fix="Remove what the message names from the overlay's patch.",
@@ -65,8 +65,8 @@ HOST_ACCESS = Rule(
     "Pods of a run use what Pod Security's level restricted would refuse.",
     why=(
         "The platform raised the level of the team's namespace, so the API server lets these pods in: with "
-        "folders of the node, its network, or capabilities. What a fabric of the cluster's file declares is a "
-        "note, so that every report shows it. What only a patch adds is a warning: nobody declared it."
+        "folders of the node, its network, or capabilities. Access that a fabric of the cluster's file declares is a "
+        "note, so that every report shows it. Access that only a patch adds is a warning: nobody declared it."
     ),
     fix=(
         'Declare what the runs need in a fabric of the cluster\'s file and remove the rest, or write rdma: "off"'
@@ -110,7 +110,7 @@ SCAN_UNREADABLE = Rule(
     "A scan report says nothing about any image.",
     why=(
         "Reports of Trivy and Clair below images/scans/ are the evidence for the policy image-scan. "
-        "People would take a file that is no such report, or that names no digest, for evidence."
+        "People would mistake a file that is not such a report, or that names no digest, for evidence."
     ),
     fix=(
         "Write the report with `trivy image --format json IMAGE@DIGEST` or `clairctl report --out "

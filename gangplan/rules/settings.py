@@ -23,7 +23,7 @@ INTERFACE_UNKNOWN = Rule(
 GPUS_UNASKED = Rule(
     "gpus-unasked",
     ERROR,
-    "A variable would show the container GPUs of other runs.",
+    "A variable would expose other runs' GPUs to the container.",
     why=(
         "NVIDIA's container runtime gives a container the GPUs that NVIDIA_VISIBLE_DEVICES names, whatever it "
         "asked for (nvidia-container-toolkit, accept-nvidia-visible-devices-envvar-when-unprivileged). Neither "
@@ -37,8 +37,8 @@ GPUS_HIDDEN = Rule(
     WARNING,
     "A variable hides GPUs that the worker has asked for.",
     why=(
-        "All ranks of a worker see the same value, so those for which no GPU is left end with 'invalid device "
-        "ordinal', or share one. A worker's GPUs are numbered from 0, whichever of the node's they are; "
+        "All ranks of a worker see the same value, so ranks left without a GPU end with 'invalid device "
+        "ordinal', or share one. A worker's GPUs are numbered from 0, whichever GPUs of the node they are; "
         "launchers and frameworks give each rank its own."
     ),
     fix="Remove it; to use fewer GPUs, ask for fewer.",
@@ -50,8 +50,8 @@ RANK_CONSTANT = Rule(
     ERROR,
     "A setting gives every rank the same number, or tells each that it is alone.",
     why=(
-        "A variable of the spec, and one that a script sets, has the same value in every rank. With RANK or "
-        "WORLD_SIZE so set, PyTorch and DeepSpeed ask nobody else (torch.distributed env://, DeepSpeed "
+        "A variable that the spec or a script sets has the same value in every rank. With RANK or "
+        "WORLD_SIZE set this way, PyTorch and DeepSpeed look no further (torch.distributed env://, DeepSpeed "
         "mpi_discovery): each rank trains alone, or waits for others that never come. Launchers give each rank "
         "its own numbers."
     ),
@@ -69,7 +69,7 @@ ENV_UNREACHABLE = Rule(
         "try again, and many then end the run, after its wait in the queue."
     ),
     fix=(
-        "Name the endpoint of the cluster that leads there in network.egress. Where the program works without "
+        "In network.egress, name the cluster's endpoint for that address. Where the program works without "
         "it, remove the variable or set the client's own switch, such as WANDB_MODE: offline. Waive the rule "
         "where a policy outside this repository opens the way."
     ),

@@ -111,7 +111,7 @@ COMMAND_NESTED = Rule(
 RANKS_MISMATCH = Rule(
     "ranks-mismatch",
     ERROR,
-    "The command states a different number of ranks from the run's.",
+    "The number of ranks in the command differs from the run's.",
     why=(
         "Workers times slots is the number of ranks, and the hostfile says so. With another -np "
         "mpirun refuses, oversubscribes, or leaves GPUs idle."
@@ -531,7 +531,7 @@ TEAM_NOT_ON_CLUSTER = Rule(
     why=(
         "Without a queue, none of the team's runs is ever admitted there; its namespace does not even exist."
     ),
-    fix="The cluster's owner adds the team under teams: in its file, or the spec names another cluster.",
+    fix="Have the cluster's owner add the team under teams: in its file, or name another cluster in the spec.",
 )
 
 RUN_RENAMED = Rule(
@@ -560,10 +560,10 @@ RUN_KEPT = Rule(
 CONNECTION_NOT_ADDRESSED = Rule(
     "connection-not-addressed",
     ERROR,
-    "The environment is to hold the address and keys of a bucket that has none.",
+    "The spec asks for variables with the address and keys of a bucket that has none.",
     why=(
-        "Tools for S3 read an address and a pair of keys from the environment. Buckets of Google Cloud and Azure are "
-        "reached by the identity of a team, and are folders in pods."
+        "Tools for S3 read an address and a pair of keys from the environment. Pods reach Google Cloud and Azure buckets "
+        "by the identity of their team, and see them as folders."
     ),
     fix="Mount it as a folder, or state endpoint and secret of an S3-compatible store.",
 )
@@ -571,7 +571,7 @@ CONNECTION_NOT_ADDRESSED = Rule(
 BUCKET_WITHOUT_IDENTITY = Rule(
     "bucket-without-identity",
     ERROR,
-    "A bucket is to be a folder, but nobody lets the run's pods in.",
+    "A bucket is used as a folder, but the run's pods cannot open it.",
     why=(
         "Cloud Storage FUSE opens a bucket as the identity of the pod's service account. Without one, the pod stays in "
         "ContainerCreating until the run's deadline."
@@ -595,7 +595,7 @@ TOKEN_MOUNTED = Rule(
     WARNING,
     "Pods of the run have a token for the Kubernetes API.",
     why=(
-        "Training code is other people's code. Whoever controls it has every right of the service account whose token "
+        "Training code is other people's code. Anyone who controls it has every right of the service account whose token "
         "its pod mounts, in the whole namespace or beyond."
     ),
     fix="Name the account only in runs that call the API, or have its token taken away.",

@@ -10,8 +10,8 @@ STEP_UNUSABLE = Rule(
     "The run cannot have this step.",
     why=(
         "Pods of a run are found by the names of its steps and roles, and Trainer finds workers, launcher and its own "
-        "initializers by theirs. A scheduler that starts all pods of a run together never starts a step, whose "
-        "workers do not exist before it has succeeded."
+        "initializers by theirs. A scheduler that starts all pods of a run together never starts a step, because the "
+        "workers exist only after it has succeeded."
     ),
     fix="Rename or remove the step.",
 )
@@ -19,21 +19,21 @@ STEP_UNUSABLE = Rule(
 STEP_TIMEOUT = Rule(
     "step-timeout",
     ERROR,
-    "The steps may take longer than the run has until its workers must be ready.",
+    "The steps may take longer than the run has to get its workers ready.",
     why=(
-        "Kueue sends a run back to the queue whose pods are not all ready, or done, in podsReadyTimeout. It has "
-        "its quota, and its GPUs, from the first step on; and each time it comes back, its steps begin again."
+        "If a run's pods are not all ready, or done, within podsReadyTimeout, Kueue requeues the run. It holds "
+        "its quota and its GPUs from the first step on, and each time it comes back, its steps begin again."
     ),
-    fix="Write a shorter timeout for the step, or do what takes long in a run of its own, before this one.",
+    fix="Write a shorter timeout for the step, or do the slow part in a run of its own, before this one.",
 )
 
 FETCH_SOURCE = Rule(
     "fetch-source",
     ERROR,
-    "Nobody knows where a step should fetch from.",
+    "It is not clear where a step should fetch from.",
     why=(
-        "A bucket is named by a connection of the team: its address, its keys and what the run must reach are "
-        "in team.yaml once. A repository of Hugging Face is written as hf://OWNER/NAME, or hf://datasets/OWNER/NAME."
+        "A connection of the team names the bucket: its address, its keys and what the run must reach are stated "
+        "once, in team.yaml. A Hugging Face repository is written as hf://OWNER/NAME, or hf://datasets/OWNER/NAME."
     ),
     fix="Correct the name, or declare the connection in team.yaml.",
 )
@@ -43,8 +43,8 @@ FETCH_IMAGE = Rule(
     ERROR,
     "The image is not known to be able to fetch.",
     why=(
-        "A step fetches by Python: by huggingface_hub from Hugging Face, by boto3 from S3. Without it the run would "
-        "have its GPUs, and fail at once."
+        "A step fetches with Python: huggingface_hub for Hugging Face, boto3 for S3. Without the package, the run would "
+        "get its GPUs and fail at once."
     ),
     fix="Choose an image whose entry in images/catalog.yaml has fetches, or add it to one that has the package.",
 )
@@ -54,8 +54,8 @@ FETCH_FOLDER = Rule(
     ERROR,
     "The workers would not see what a step fetches.",
     why=(
-        "A step has a pod of its own. What it writes outside of a claim ends with it; a claim that one node alone can "
-        "mount is not where the workers are; and one that is mounted read-only takes nothing."
+        "A step has a pod of its own. What it writes outside a claim is lost with that pod; a claim that only one node can "
+        "mount does not reach the workers; and nothing can be written to a read-only mount."
     ),
     fix="Fetch to a folder of a claim with ReadWriteMany that data mounts.",
 )

@@ -9,7 +9,7 @@ PARAMETER_UNKNOWN = Rule(
     ERROR,
     "The template of a sweep asks for a value that the sweep does not have.",
     why=(
-        "${{ parameters.NAME }} is filled in for every trial. Left as it is, each trial would get the text itself, "
+        "${{ parameters.NAME }} is filled in for every trial. Without a value, each trial would get the text itself, "
         "and train with it or fail after it has waited for its GPUs."
     ),
     fix="Correct the name, or add the parameter.",
@@ -18,7 +18,7 @@ PARAMETER_UNKNOWN = Rule(
 PARAMETER_UNUSED = Rule(
     "parameter-unused",
     ERROR,
-    "A parameter of a sweep is nowhere in its template.",
+    "A parameter of a sweep is not used in its template.",
     why="Trials that differ only in a value that no program sees are the same run several times, at full price.",
     fix="Write ${{ parameters.NAME }} into command or env of the template, or remove the parameter.",
 )
@@ -78,10 +78,10 @@ SWEEP_RESULTS = Rule(
     ERROR,
     "The results of a sweep cannot be read.",
     why=(
-        "The file decides which trials are over. A trial that is misspelt or a value that is no number would leave a "
-        "loser at work, or end the wrong trial."
+        "The file decides which trials are over. A misspelt trial, or a value that is not a number, would keep a "
+        "losing trial running or end the wrong one."
     ),
-    fix="Write a CSV file with the columns trial and that of the metric, a trial in each line.",
+    fix="Write a CSV file with a column trial and one for the metric, and one trial per line.",
 )
 
 SWEEP_NEEDS_KUEUE = Rule(
@@ -122,7 +122,7 @@ TRIAL_REMOVED = Rule(
     "A trial left its sweep, and its run goes on.",
     why=(
         "No engine deletes an active run whose file leaves Git: the trial trains on, holds its quota, and counts "
-        "among those of maxConcurrent, where nobody sees it."
+        "towards maxConcurrent, although nobody sees it there."
     ),
     fix="Put its values back and list the trial under stopped, or let it end by itself.",
     untested="needs rendered/ of an earlier sweep; tests/sweeps/test_life.py",

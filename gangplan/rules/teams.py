@@ -152,7 +152,7 @@ IDENTITY_UNREACHABLE = Rule(
     "Pods cannot exchange the tokens of their identity.",
     why=(
         "The webhooks of AWS and Azure give pods a token, which their SDK takes to an endpoint of the cloud. The policies "
-        "of every run close it unless the cluster's file names it, and programs wait until their SDK gives up."
+        "of every run block the endpoint unless the cluster's file names it, and programs wait until their SDK gives up."
     ),
     fix="Add the endpoint to egress, and its name to workloadIdentity.egress.",
 )
@@ -170,8 +170,8 @@ CONNECTION_INCOMPLETE = Rule(
     ERROR,
     "A connection lacks what its kind needs.",
     why=(
-        "A store of S3 has an address and keys. Cloud Storage FUSE mounts buckets of Google Cloud alone; Mountpoint for "
-        "S3 and Blob CSI mount volumes that the platform has made, which a claim names."
+        "An S3 store has an address and keys. Cloud Storage FUSE mounts only Google Cloud buckets; Mountpoint for "
+        "S3 and Blob CSI mount volumes that the platform has created and a claim names."
     ),
     fix="State what the message names.",
 )
@@ -181,9 +181,9 @@ NOT_THERE = Rule(
     ERROR,
     "What the run uses is on other clusters only.",
     why=(
-        "A pod that mounts a claim, or takes a secret or ConfigMap, that its cluster does not have stays Pending or in "
-        "CreateContainerConfigError, and the run holds its GPUs. gangplan believes the team's file: what states "
+        "If the cluster lacks a claim, secret or ConfigMap that a pod uses, the pod stays Pending or in "
+        "CreateContainerConfigError, and the run holds its GPUs. gangplan trusts the team's file: an entry that states "
         "no clusters is on all of them."
     ),
-    fix="Run the job where it is, or add the cluster in team.yaml once it is there, too.",
+    fix="Run the job on a cluster that has it, or add this cluster in team.yaml once it does.",
 )

@@ -9,23 +9,23 @@ TEMPLATE_UNKNOWN = Rule(
     ERROR,
     "A spec or a template names a template, or a version of one, that does not exist.",
     why="All that the template would say is missing, so there is no job.",
-    fix="Correct the name, or add the template. gangplan list templates shows those that there are.",
+    fix="Correct the name, or add the template. gangplan list templates shows those that exist.",
 )
 
 TEMPLATE_EXTENDS = Rule(
     "template-extends",
     ERROR,
     "Templates extend each other in a cycle, or more than eight deep.",
-    why="In a cycle no template is the first one. A job that eight files decide is one that nobody can read.",
+    why="In a cycle no template is the first one. Nobody can read a job that is spread over eight files.",
     fix="Remove an extends:, or join some of the templates.",
 )
 
 TEMPLATE_UNUSABLE = Rule(
     "template-unusable",
     ERROR,
-    "A template says what is each spec's own, or its file and its name disagree.",
+    "A template states what only a spec may, or its file and its name disagree.",
     why=(
-        "Specs find a template by name and version, so each may be there once, and the file must say the same. Name, "
+        "Specs find a template by name and version, so each may exist only once, and the file must say the same. Name, "
         "state and earlier runs belong to one job alone: from a template, all would have the same."
     ),
     fix="Remove the field, or rename the file.",
@@ -35,7 +35,7 @@ TEMPLATE_PLACEHOLDER = Rule(
     "template-placeholder",
     ERROR,
     "A template asks for the value of a parameter that it does not have.",
-    why="${{ parameters.NAME }} is filled in for every spec. Without a parameter of the name, nobody can say with what.",
+    why="${{ parameters.NAME }} is filled in for every spec. Without a parameter of that name, there is no value for it.",
     fix="Correct the name, or add it under parameters:.",
 )
 
@@ -43,7 +43,7 @@ TEMPLATE_PARAMETER_UNUSED = Rule(
     "template-parameter-unused",
     WARNING,
     "Nothing in a template uses one of its parameters.",
-    why="A spec that gives a value for it expects that the value matters, and gets the same run with any other.",
+    why="A spec that gives a value for it expects the value to matter, but gets the same run with any other.",
     fix="Write ${{ parameters.NAME }} where it belongs, or remove the parameter.",
 )
 
@@ -66,7 +66,7 @@ TEMPLATE_PARAMETER_MISSING = Rule(
 TEMPLATE_PARAMETER_VALUE = Rule(
     "template-parameter-value",
     ERROR,
-    "The value of a parameter is of another type than the template says, or out of its bounds.",
+    "The value of a parameter has a different type from the template's, or is out of bounds.",
     why="The template's author knows the values for which the job works; others fail later, after waiting for GPUs.",
     fix="Write a value that the parameter takes. gangplan explain template NAME shows which.",
 )

@@ -18,7 +18,7 @@ VOLUME_UNKNOWN = Rule(
 VOLUME_UNUSABLE = Rule(
     "volume-unusable",
     ERROR,
-    "A volume of the cluster cannot be had as the spec asks for it.",
+    "The cluster does not offer the volume in the form requested.",
     why=(
         "Drivers get the attributes that the platform states; a spec states only attributes that the platform lists in "
         "settable. A volume of a storage class has a size, up to the most that the platform allows; under a regime "
@@ -56,8 +56,8 @@ CLUSTER_VOLUME_WRONG = Rule(
     ERROR,
     "A volume in the cluster's file is of no kind, or of two.",
     why=(
-        "A volume is made either by a CSI driver inside the pod or of a storage class. What one of them takes "
-        "means nothing to the other, and a class that does not exist leaves pods waiting for their volume."
+        "A volume comes either from a CSI driver inside the pod or from a storage class. The fields of one "
+        "mean nothing to the other, and a class that does not exist leaves pods waiting for their volume."
     ),
     fix="Write what the message names.",
 )
@@ -67,9 +67,9 @@ PERSISTENT_VOLUME_WRONG = Rule(
     ERROR,
     "A PersistentVolume of a team in the cluster's file cannot be made, or shows the wrong bucket.",
     why=(
-        "A volume belongs to the cluster, so the platform states it: with the bucket that it means, because a driver "
+        "A volume belongs to the cluster, so the platform states it and its bucket, because a driver "
         "with credentials of its own opens any bucket that a team's file names. Each volume needs a handle of its own, "
-        "for Kubernetes takes two with one handle for the same; and nothing that it is made of may change once it exists."
+        "because Kubernetes treats two with the same handle as one; and no part of a volume may change once it exists."
     ),
     fix="Write what the message names.",
 )

@@ -79,7 +79,7 @@ WAIVER_UNUSED = Rule(
     "A waiver excuses nothing.",
     why=(
         "The breach was fixed, or the scope or limit does not cover it. A waiver that is kept for no "
-        "reason excuses the next breach without anybody deciding so."
+        "reason excuses the next breach without anyone's decision."
     ),
     fix="Remove the file, or correct its scope or limit.",
 )

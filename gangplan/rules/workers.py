@@ -7,7 +7,7 @@ from gangplan.rules.model import ERROR, WARNING, Rule
 RANKS_SHARE_GPUS = Rule(
     "ranks-share-gpus",
     ERROR,
-    "More ranks than GPUs, in a framework whose ranks talk by NCCL.",
+    "A worker has more ranks than GPUs, and its ranks talk over NCCL.",
     why=(
         "NCCL ends a run in which two ranks have the same GPU: 'Duplicate GPU detected' (an error since NCCL "
         "2.5). PyTorch, DeepSpeed and Horovod use NCCL on GPUs unless told otherwise."
@@ -22,7 +22,7 @@ RANKS_SHARE_GPUS = Rule(
 MIG_SLICES = Rule(
     "mig-slices",
     ERROR,
-    "A worker asks for several MIG slices, and a process sees one.",
+    "A worker asks for several MIG slices, but a process sees only one.",
     why=(
         "CUDA enumerates one MIG device per process, whatever the container was given (NVIDIA, MIG User Guide, "
         "CUDA Device Enumeration). Ranks beyond the first end with 'invalid device ordinal', or all share the "
@@ -43,7 +43,7 @@ MEMORY_TINY = Rule(
         "A process of PyTorch or TensorFlow takes about 1 GiB before it trains (CUDA context, libraries); the "
         "kernel kills a worker that has less: OOMKilled. M is a million bytes, and m a thousandth of one."
     ),
-    fix="Write what a fair share of the node is, as the help shows.",
+    fix="Write a fair share of the node, as the help shows.",
     waivable=True,
 )
 
@@ -55,7 +55,7 @@ CPU_TINY = Rule(
         "Each rank needs a core to feed its GPU, and more to load data. With less, the kernel throttles the "
         "process and the GPU waits. 200m is a fifth of a core."
     ),
-    fix="Write what a fair share of the node is, as the help shows.",
+    fix="Write a fair share of the node, as the help shows.",
     waivable=True,
 )
 GPUS_FORGOTTEN = Rule(
@@ -64,7 +64,7 @@ GPUS_FORGOTTEN = Rule(
     ("Workers without GPUs take nodes with GPUs, because no other node is large enough."),
     why=(
         "A spec without gpus is a CPU job, and gangplan sends it to nodes without GPUs as long as a "
-        "worker fits there. A job that needs more memory or cores than such a node has is mostly a GPU "
+        "worker fits there. A job that needs more memory or cores than such a node has is usually a GPU "
         "job whose gpus field was left out; the run would occupy GPU nodes and compute on their CPUs."
     ),
     fix=(

@@ -16,7 +16,7 @@ class LocalQueue(Strict):
 
     weight: Weight | None = Field(
         None,
-        description="Share next to the team's other queues, with admissionMode: UsageBasedAdmissionFairSharing; omitted: 1.",
+        description="Share relative to the team's other queues, with admissionMode: UsageBasedAdmissionFairSharing; omitted: 1.",
         examples=[2],
     )
 
@@ -25,7 +25,7 @@ class ConcurrentAdmission(Strict):
     """Runs request all pools of the team at the same time, and start on the first that has room."""
 
     migration: Literal["TryPreferredFlavors", "RetainFirstAdmission"] = Field(
-        description="Whether a run that has started moves to a pool that stands earlier in nodePools once that has room, and so starts again. The words are Kueue's.",
+        description="Whether a started run moves to a pool listed earlier in nodePools once that pool has room, and so starts again. The values are Kueue's.",
         examples=["RetainFirstAdmission"],
     )
     last_acceptable_pool: Name | None = Field(
@@ -60,7 +60,7 @@ class UsageSharing(Strict):
     """How Kueue counts what a team's queues used recently."""
 
     usage_half_life_time: DurationSeconds = Field(
-        description="Time after which past use counts half; 0s: only what is in use now.", examples=["7d"]
+        description="Time after which past use counts for half; 0s: only current use counts.", examples=["7d"]
     )
     usage_sampling_interval: Annotated[DurationSeconds, Field(gt=0)] = Field(
         300, description="How often use is measured; omitted: 5m.", examples=["5m"]
@@ -111,7 +111,7 @@ class KueueSettings(Strict):
 
     admission_fair_sharing: UsageSharing | None = Field(
         None,
-        description="Lets queues with admissionMode: UsageBasedAdmissionFairSharing take turns by past use; omitted: nobody's past use counts.",
+        description="Lets queues with admissionMode: UsageBasedAdmissionFairSharing take turns by past use; omitted: past use does not count.",
         examples=[{"usageHalfLifeTime": "7d", "usageSamplingInterval": "5m"}],
     )
     resources: ManagedResources | None = Field(

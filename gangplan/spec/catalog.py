@@ -155,7 +155,7 @@ class Image(Strict):
     fetches: tuple[Literal["hf", "s3"], ...] = Field(
         (),
         max_length=2,
-        description="From where its Python can fetch in steps: hf needs huggingface_hub in the image, s3 needs boto3.",
+        description="Where its Python can fetch from in steps: hf needs huggingface_hub in the image, s3 needs boto3.",
         examples=[["hf"]],
     )
     fips: bool = Field(
@@ -172,7 +172,7 @@ class Image(Strict):
     )
     cuda_compat: bool = Field(
         False,
-        description="Whether NVIDIA's forward compatibility package (cuda-compat) is inside, so that older drivers of data center GPUs do.",
+        description="Whether NVIDIA's forward compatibility package (cuda-compat) is inside, so that older drivers of data centre GPUs suffice.",
         examples=[True],
     )
     rocm: str | None = Field(
@@ -223,7 +223,7 @@ class Requirements(Strict):
     )
     tier: Literal["certified", "tested", "community"] | None = Field(
         None,
-        description="Least tier of what runs use; a run below it is warned about. Omitted: no run is.",
+        description="Lowest tier that runs may use without a warning; omitted: any.",
         examples=["tested"],
     )
 
@@ -246,7 +246,7 @@ class TierRow(Strict):
     cuda: Line | None = Field(None, description="CUDA version, or the first numbers of it.", examples=["12"])
     rocm: Line | None = Field(None, description="ROCm version, or the first numbers of it.", examples=["6.4"])
     source: Annotated[str, Field(max_length=1024)] | None = Field(
-        None, description="Where that is from.", examples=["acceptance test of 2026-10-12"]
+        None, description="Source of this tier.", examples=["acceptance test of 2026-10-12"]
     )
 
 

@@ -53,7 +53,7 @@ class Versions(Strict):
     )
     mpi_operator: Version | None = Field(
         None,
-        description="MPI operator version, for runs with backend: mpijob; omitted: not installed. It or trainer is there.",
+        description="MPI operator version, for runs with backend: mpijob; omitted: not installed. This or trainer is required.",
         examples=["0.8.2"],
     )
     argocd: Version | None = Field(
@@ -224,7 +224,7 @@ class Monitoring(Strict):
     )
     all_namespaces: bool = Field(
         False,
-        description="OpenShift only: that user-workload-monitoring-config lists the namespace in namespacesWithoutLabelEnforcement, so that its rules see more than itself.",
+        description="OpenShift only: whether user-workload-monitoring-config lists the namespace in namespacesWithoutLabelEnforcement, so that its rules see other namespaces too.",
         examples=[True],
     )
     pending: DurationSeconds = Field(
@@ -269,7 +269,7 @@ class Policies(Strict):
     )
     enforcement: PolicyAction = Field(
         "Deny",
-        description="The most that the API server does about a breach, whatever `actions` and bindings say; `validate` does not change. Audit or Warn first shows what Deny would refuse.",
+        description="Strongest action that the API server takes on a breach, whatever `actions` and bindings say; `validate` is not affected. Start with Audit or Warn to see what Deny would refuse.",
         examples=["Audit"],
     )
     controllers: tuple[ServiceAccount, ...] = Field(
@@ -372,14 +372,14 @@ class Cluster(Strict):
     api_version: ApiVersion = Field(description="Version of this file format.", examples=["gangplan.dev/v1"])
     kind: Literal["Cluster"] = Field(description="Kind of this file.", examples=["Cluster"])
     name: Name | None = Field(
-        None, description="Cluster name; it may only repeat the folder's name.", examples=["onprem-a100"]
+        None, description="Cluster name; if stated, it must be the folder's name.", examples=["onprem-a100"]
     )
     description: str | None = Field(
         None, max_length=2048, description="Free text for people.", examples=["The A100 cluster in hall 2"]
     )
     context: Annotated[str, Field(min_length=1, max_length=253)] | None = Field(
         None,
-        description="Context of people's kubeconfigs for this cluster, for commands that look at it; omitted: the one that has the cluster's name.",
+        description="Kubeconfig context for this cluster, for commands that look at it; omitted: the one with the cluster's name.",
         examples=["prod-us-cloud"],
     )
     environment: Literal["dev", "prod"] = Field(
@@ -416,7 +416,7 @@ class Cluster(Strict):
     )
     support: Support = Field(
         Support(),
-        description="Where people of this cluster turn to.",
+        description="Where users of this cluster get help.",
         examples=[{"quota": "https://portal.example.com/quota"}],
     )
     policies: Policies = Field(
@@ -482,7 +482,7 @@ class Cluster(Strict):
     volumes: dict[Name, PodVolume] = Field(
         {},
         max_length=64,
-        description="Volumes that are made for a pod alone and end with it, by the name that specs use: of CSI drivers inside pods, and of storage classes.",
+        description="Volumes that are created for one pod and deleted with it, by the name that specs use: inline CSI volumes, and volumes from storage classes.",
         examples=[
             {
                 "vault": {

@@ -90,7 +90,7 @@ class HostPath(Strict):
     )
     read_only: bool = Field(
         True,
-        description="Whether it is mounted for reading only; devices can be used all the same.",
+        description="Whether it is mounted read-only; devices can still be used.",
         examples=[False],
     )
     type: (
@@ -131,7 +131,7 @@ class FabricContainer(Strict):
     )
     root: bool = Field(
         False,
-        description="Whether it runs as root; only then its capabilities have an effect.",
+        description="Whether it runs as root; only then do its capabilities have an effect.",
         examples=[True],
     )
     privileged: bool = Field(False, description="Whether it is privileged.", examples=[True])
@@ -153,7 +153,7 @@ class Fabric(Strict):
     node_addresses: tuple[Cidr, ...] = Field(
         (),
         max_length=16,
-        description="Addresses of the pool's nodes, with hostNetwork: launchers, which stay in the pod network, may talk to these.",
+        description="With hostNetwork: addresses of the pool's nodes, which launchers may reach from the pod network.",
         examples=[["10.0.16.0/20"]],
     )
     whole_node: bool = Field(
@@ -171,7 +171,7 @@ class Fabric(Strict):
     )
     privileged: bool = Field(
         False,
-        description="Whether workers are privileged, which devices in hostPaths need that no device plugin offers.",
+        description="Whether workers are privileged; needed for devices in hostPaths that no device plugin offers.",
         examples=[True],
     )
     host_paths: dict[Folder, HostPath] = Field(
@@ -189,7 +189,7 @@ class Fabric(Strict):
     huge_pages: dict[PageSize, Memory] = Field(
         {},
         max_length=4,
-        description="Huge pages per worker, on pools that state such pages and for specs that do not.",
+        description="Huge pages per worker, if the pool states such pages and the spec does not.",
         examples=[{"2Mi": "5Gi"}],
     )
     env: dict[EnvName, ScalarText] = Field(

@@ -188,7 +188,7 @@ class Network(Strict):
     )
     rdma: RdmaDevices = Field(
         "off",
-        description="InfiniBand or RoCE: auto falls back to TCP with a warning, required fails without it. Both give a worker its share of the node's devices, by its share of the node's GPUs, and at least one of each rail; per-gpu one for each of its GPUs, all those of a whole node, or write a number of devices per worker. All but auto fail where there are none.",
+        description="InfiniBand or RoCE: auto falls back to TCP with a warning, required fails without it. Both give a worker the same share of the node's devices as of its GPUs, at least one of each rail. per-gpu: one for each of its GPUs; all: those of a whole node; a number: that many per worker. All but auto fail where there are none.",
         examples=["auto"],
     )
 
@@ -224,7 +224,7 @@ class Topology(Strict):
 class Elastic(Strict):
     """How many workers a run of torch may continue with."""
 
-    min: int = Field(ge=1, le=500, description="The fewest workers it goes on with.", examples=[2])
+    min: int = Field(ge=1, le=500, description="Fewest workers the run continues with.", examples=[2])
     max: int = Field(
         ge=1,
         le=500,
@@ -235,7 +235,7 @@ class Elastic(Strict):
         3,
         ge=0,
         le=100,
-        description="How often the ranks are started again after one of them failed, or its worker was lost; torchrun counts both alike.",
+        description="How often the ranks are restarted after one of them fails or its worker is lost; torchrun counts both alike.",
         examples=[10],
     )
 
@@ -328,7 +328,7 @@ class Step(Strict):
     )
     timeout: DurationSeconds | None = Field(
         None,
-        description="Longest time it may take; omitted: an equal part of the time that pods have to be ready, less five minutes for the workers, or of timeout where nobody waits for that.",
+        description="Longest time it may take; omitted: an equal share of the time that pods have to become ready, less five minutes for the workers, or of timeout where no such limit applies.",
         examples=["20m"],
     )
 
@@ -374,13 +374,13 @@ class Placement(Strict):
     near: tuple[Name, ...] = Field(
         (),
         max_length=8,
-        description="Jobs of the team, by name, to whose pods the workers should be close, if possible: on their nodes, else in their rack.",
+        description="Jobs of the team, by name, whose pods the workers should be near if possible: on the same nodes, else in the same rack.",
         examples=[["feature-store"]],
     )
     apart: tuple[Name, ...] = Field(
         (),
         max_length=8,
-        description="Jobs of the team, by name, with whose pods no worker shares a node; it waits rather than that.",
+        description="Jobs of the team, by name, whose pods must not share a node with a worker; the worker waits instead.",
         examples=[["benchmark"]],
     )
 
@@ -404,7 +404,7 @@ class Schedule(Strict):
     """When runs of the job start automatically."""
 
     cron: CronText = Field(
-        description="Minutes, hours, days, months and weekdays of starts, in the five fields of cron, or @hourly, @daily, @weekly, @monthly, @yearly.",
+        description="When runs start, in the five fields of cron (minute, hour, day, month, weekday), or @hourly, @daily, @weekly, @monthly, @yearly.",
         examples=["0 2 * * *"],
     )
     time_zone: ZoneName = Field(
@@ -457,7 +457,7 @@ class TrainingJob(Strict):
     )
     template: Annotated[str, Field(pattern=TEMPLATE_NAME, max_length=75)] | None = Field(
         None,
-        description="Template that the job is made from, and its version: what the spec says itself is joined with it where it is a mapping, and replaces everything else; without a version, the newest (docs/templates.md).",
+        description="Template that the job is made from, and its version; without a version, the newest. Mappings in the spec are joined with the template's; other values replace the template's (docs/templates.md).",
         examples=["horovod-large@2"],
     )
     parameters: dict[str, Any] = Field(
@@ -465,7 +465,7 @@ class TrainingJob(Strict):
     )
     team: Name | None = Field(
         None,
-        description="Owning team; omitted: the folder under specs/. It may only repeat that folder.",
+        description="Owning team; omitted: the folder under specs/. No other value is allowed.",
         examples=["nlp"],
     )
     clusters: Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)] | None = Field(
@@ -520,7 +520,7 @@ class TrainingJob(Strict):
     steps: tuple[StepValue, ...] = Field(
         (),
         max_length=4,
-        description="What is done once in the run before its workers start, one after the other, each in a pod of its own: something fetched to a claim, or a command. A run in which one of them fails has failed.",
+        description="What the run does once before its workers start: fetch something to a claim, or run a command. Steps run one after the other, each in its own pod. If one of them fails, the run fails.",
         examples=[
             [
                 {"fetch": "hf://example/llama-1b@8f5d2b1", "to": "/models/llama-1b"},
@@ -548,7 +548,7 @@ class TrainingJob(Strict):
     )
     scratch: ScratchValue | None = Field(
         None,
-        description="Room for temporary files in every worker, which ends with its pod: a size, or size, medium and path; the program finds it as SCRATCH_DIR.",
+        description="Space for temporary files in every worker, deleted with its pod: a size, or size, medium and path; the program finds it as SCRATCH_DIR.",
         examples=["200Gi", {"size": "2Ti", "medium": "local", "path": "/scratch"}],
     )
     huge_pages: dict[PageSize, Memory] = Field(
@@ -569,13 +569,13 @@ class TrainingJob(Strict):
     files: dict[FileSource, MountPath] = Field(
         {},
         max_length=32,
-        description="Read-only files in every pod. ./NAME, a file next to the spec: its path there; its bytes belong to the run, 1 MiB in all. NAME, a ConfigMap of the team: the folder where its keys appear, as they are when a pod starts.",
+        description="Read-only files in every pod. ./NAME (a file next to the spec): its path in the pod; its bytes are part of the run, 1 MiB in all. NAME (a ConfigMap of the team): the folder where its keys appear, as they are when a pod starts.",
         examples=[{"./ds.json": "/etc/ds.json", "deepspeed-config": "/etc/deepspeed-config"}],
     )
     volumes: dict[Name, VolumeValue] = Field(
         {},
         max_length=16,
-        description="Volumes of the cluster, by name, of which every pod that runs ranks gets one of its own that ends with it: the folder where it is mounted, or path, size and attributes.",
+        description="Volumes of the cluster, by name: the folder where each is mounted, or path, size and attributes. Every pod that runs ranks gets its own, which is deleted with the pod.",
         examples=[{"vault": "/mnt/secrets", "work": {"path": "/work", "size": "500Gi"}}],
     )
     env: dict[EnvName, EnvValueField] = Field(
@@ -587,7 +587,7 @@ class TrainingJob(Strict):
     setup: tuple[PodContainerValue, ...] = Field(
         (),
         max_length=8,
-        description="Containers that run one after the other before the program starts, in every pod that runs ranks, with its mounts and variables. A pod in which one of them fails has failed.",
+        description="Containers that run one after the other before the program starts, in every pod that runs ranks, with its mounts and variables. If one of them fails, the pod fails.",
         examples=[[{"command": ["python", "fetch.py"]}]],
     )
     sidecars: tuple[PodContainerValue, ...] = Field(
@@ -641,19 +641,19 @@ class TrainingJob(Strict):
     )
     log_retention: DurationSeconds | None = Field(
         None,
-        description="How long the log store should keep the run's logs, an annotation for whoever sets it up; from 24h to the cluster's retention.logs; omitted: 7d. It never makes a new run.",
+        description="How long the log store should keep the run's logs, as an annotation for those who set it up; from 24h to the cluster's retention.logs; omitted: 7d. Changing it never makes a new run.",
         examples=["30d"],
     )
     retries: int | None = Field(
         None,
         ge=0,
         le=3,
-        description="Restarts of the whole run after a failure of the program; omitted: 0. From 1 on, a drained or reclaimed node uses up none (Trainer 2.2 and later).",
+        description="Restarts of the whole run after a failure of the program; omitted: 0. With 1 or more, a drained or reclaimed node uses none up (Trainer 2.2 and later).",
         examples=[1],
     )
     exit_codes: ExitCodes | None = Field(
         None,
-        description="Exit codes of the program that use a retry, and that end the run at once whatever retries says.",
+        description="Exit codes of the program that use a retry, and those that end the run at once, whatever retries says.",
         examples=[{"fail": [42]}],
     )
     debug: Debug | None = Field(
@@ -691,7 +691,7 @@ class TrainingJob(Strict):
     )
     model: Model | None = Field(
         None,
-        description="What the job registers: a job of its own, which comes after the one that trains it (docs/pipelines.md#registering-a-model).",
+        description="Model that the job registers; this is a separate job, after the one that trains the model (docs/pipelines.md#registering-a-model).",
         examples=[{"name": "filings", "version": "2026.1"}],
     )
     run: int = Field(
@@ -709,6 +709,6 @@ class TrainingJob(Strict):
     )
     retired: Annotated[tuple[RunName, ...], Field(max_length=64)] = Field(
         (),
-        description="Earlier runs of the job that are over, by name: each becomes a record, and goes from the cluster once it is taken off this list (gangplan retire).",
+        description="Earlier runs of the job that are over, by name: each becomes a record, and leaves the cluster once you remove it from this list (gangplan retire).",
         examples=[["llm-finetune-5e884898"]],
     )

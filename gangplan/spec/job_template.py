@@ -34,10 +34,10 @@ class Expectation(Strict):
     """A scaling efficiency that was measured elsewhere, for a number of workers."""
 
     workers: int | None = Field(
-        None, ge=1, le=500, description="For runs of so many workers; omitted: for all others.", examples=[16]
+        None, ge=1, le=500, description="For runs with this many workers; omitted: for all others.", examples=[16]
     )
     efficiency: Annotated[str, Field(pattern=EFFICIENCY)] = Field(
-        description="Scaling efficiency, as a share of linear scaling: one, or from one to another.",
+        description="Scaling efficiency, as a share of linear scaling: one value, or a range.",
         examples=["0.85-0.95"],
     )
     source: Annotated[str, Field(min_length=10, max_length=1024)] = Field(
@@ -66,7 +66,7 @@ class JobTemplate(Strict):
     )
     extends: Annotated[str, Field(pattern=TEMPLATE_NAME, max_length=75)] | None = Field(
         None,
-        description="Template that this one adds to: mappings are joined, everything else replaces; its parameters are this one's, too.",
+        description="Template that this one extends: mappings are joined, other values of this one win, and its parameters are inherited.",
         examples=["horovod@1"],
     )
     parameters: Annotated[dict[ParameterName, TemplateParameter], Field(max_length=MAX_PARAMETERS)] = Field(
@@ -80,6 +80,6 @@ class JobTemplate(Strict):
         examples=[[{"workers": 16, "efficiency": "0.79", "source": "NVIDIA NeMo user guide, BERT 4B"}]],
     )
     job: dict[str, Any] = Field(
-        description="Fields of a TrainingJob but apiVersion, kind, name, team, run, state, keep and retired. ${{ parameters.NAME }} stands for a value.",
+        description="Fields of a TrainingJob except apiVersion, kind, name, team, run, state, keep and retired. ${{ parameters.NAME }} stands for a value.",
         examples=[{"image": "horovod", "workers": "${{ parameters.size }}"}],
     )

@@ -24,7 +24,7 @@ class Autoscale(Strict):
         Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] | None
     ) = Field(
         None,
-        description="Provisioning class that Kueue asks the autoscaler by; omitted: nodes come once pods wait for them, as with Karpenter.",
+        description="Provisioning class of Kueue's requests to the autoscaler; omitted: nodes come once pods wait for them, as with Karpenter.",
         examples=["best-effort-atomic-scale-up.autoscaling.x-k8s.io"],
     )
     parameters: dict[str, Annotated[str, Field(max_length=255)]] = Field(
@@ -75,6 +75,6 @@ class Numa(Strict):
     aligns: tuple[Literal["gpus", "cpu", "memory"], ...] = Field(
         ("gpus", "cpu"),
         max_length=3,
-        description="What is taken by NUMA node: gpus, which most device plugins tell; cpu where cpuManagerPolicy is static; memory where memoryManagerPolicy is Static.",
+        description="What is aligned by NUMA node: gpus, which most device plugins report; cpu where cpuManagerPolicy is static; memory where memoryManagerPolicy is Static.",
         examples=[["gpus", "cpu", "memory"]],
     )

@@ -63,7 +63,7 @@ class PoolGpu(Strict):
     )
     device_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")] | None = Field(
         None,
-        description="DeviceClass whose extendedResourceName is the resource, where GPUs come by dynamic resource allocation (Kubernetes 1.36); omitted: by a device plugin.",
+        description="DeviceClass whose extendedResourceName is the resource, if dynamic resource allocation provides the GPUs (Kubernetes 1.36); omitted: a device plugin does.",
         examples=["gpu.nvidia.com"],
     )
     mig: Annotated[str, Field(pattern=r"^[1-7]g\.[0-9]+gb$")] | None = Field(
@@ -71,7 +71,7 @@ class PoolGpu(Strict):
     )
     shared: bool = Field(
         False,
-        description="True: each card is offered several times, by time slicing or MPS; two of these GPUs can be the same card. Stated anyway by a resource whose name ends in .shared.",
+        description="True: each card is offered several times, by time slicing or MPS; two of these GPUs can be the same card. Implied by a resource name that ends in .shared.",
         examples=[True],
     )
     driver: Annotated[str, Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}$")] | None = Field(
@@ -215,7 +215,7 @@ class NodePool(Strict):
     huge_pages: dict[PageSize, Memory] = Field(
         {},
         max_length=4,
-        description="Huge pages per node, by page size; the pool's memory is without them.",
+        description="Huge pages per node, by page size; the pool's memory excludes them.",
         examples=[{"2Mi": "64Gi"}],
     )
     devices: dict[ResourceName, Annotated[int, Field(ge=1, le=1000)]] = Field(

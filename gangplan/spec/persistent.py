@@ -32,7 +32,7 @@ class PersistentVolume(Strict):
     )
     handle: VolumeHandle | None = Field(
         None,
-        description="What the driver knows it by, such as the id of a file system; omitted for buckets: a name of its own.",
+        description="Identifier that the driver uses, such as the id of a file system; omitted for buckets: a unique name.",
         examples=["fs-0123456789abcdef0"],
     )
     attributes: VolumeAttributes = Field(
@@ -47,7 +47,7 @@ class PersistentVolume(Strict):
     )
     bucket: Annotated[str, Field(min_length=3, max_length=63)] | None = Field(
         None,
-        description="Bucket or container of the team's connection, as its file names it: the platform says with it which one it means.",
+        description="Bucket or container of the team's connection, as the team's file names it; it states which one the platform means.",
         examples=["lidar-training-data"],
     )
     account: Annotated[str, Field(pattern=r"^[a-z0-9]{3,24}$")] | None = Field(
@@ -74,7 +74,7 @@ class PersistentVolume(Strict):
     )
     size: Memory | None = Field(
         None,
-        description="Size that is shown; no driver of a bucket holds anybody to it. Omitted: 1Pi for buckets.",
+        description="Size that is shown; drivers of buckets do not enforce it. Omitted: 1Pi for buckets.",
         examples=["1200Gi"],
     )
     encrypted: bool = Field(

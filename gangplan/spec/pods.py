@@ -65,12 +65,12 @@ class EnvSource(Strict):
 
     field: Annotated[str, Field(pattern=POD_FIELD)] | None = Field(
         None,
-        description="A field of the pod that the rank is in, as Kubernetes calls it.",
+        description="A field of the rank's pod, as Kubernetes names it.",
         examples=["spec.nodeName"],
     )
     resource: Annotated[str, Field(pattern=POD_RESOURCE)] | None = Field(
         None,
-        description="An amount that the pod of the rank has: cores as whole numbers, the rest in bytes.",
+        description="A resource amount of the rank's pod: cores as whole numbers, the rest in bytes.",
         examples=["limits.memory"],
     )
     config_map: Annotated[str, Field(pattern=CONFIG_KEY, max_length=507)] | None = Field(
@@ -128,12 +128,12 @@ class VolumeUse(Strict):
     path: MountPath = Field(description="Folder where it is mounted.", examples=["/tls"])
     size: Memory | None = Field(
         None,
-        description="How large it is, where the cluster makes it of a storage class; omitted: as the cluster says.",
+        description="Its size, if the cluster makes it from a storage class; omitted: as the cluster says.",
         examples=["500Gi"],
     )
     attributes: VolumeAttributes = Field(
         {},
-        description="Attributes for its driver in addition to those in the cluster's file; only those that it lets specs set.",
+        description="Attributes for its driver in addition to those in the cluster's file; only those that the file lets specs set.",
         examples=[{"csi.cert-manager.io/dns-names": "trainer.example.com"}],
     )
 
@@ -165,7 +165,7 @@ class PodVolume(Strict):
     settable: tuple[Annotated[str, Field(min_length=1, max_length=253)], ...] = Field(
         (),
         max_length=64,
-        description="Attributes that a spec may state, or state otherwise; omitted: none.",
+        description="Attributes that a spec may set or override; omitted: none.",
         examples=[["csi.cert-manager.io/dns-names"]],
     )
     secret: SecretName | None = Field(
@@ -186,7 +186,7 @@ class PodVolume(Strict):
     )
     storage_class: SecretName | None = Field(
         None,
-        description="Instead of driver: storage class that each pod gets a claim of, which ends with the pod.",
+        description="Instead of driver: storage class of a claim that each pod gets and that is deleted with the pod.",
         examples=["cephfs-encrypted"],
     )
     access_mode: AccessMode = Field(

@@ -30,7 +30,7 @@ class PoolPrice(Strict):
     )
     discount: Percent = Field(
         Decimal(0),
-        description="Percent that come off the prices, where they are list prices: of spot capacity, a commitment or a contract; omitted: none.",
+        description="Percentage taken off the prices, if they are list prices: for spot capacity, a commitment or a contract; omitted: none.",
         examples=[65],
     )
 
@@ -50,14 +50,14 @@ class Budget(Strict):
     clusters: tuple[Name, ...] = Field(
         (),
         max_length=256,
-        description="Clusters that it covers together with this one, whose prices are in the same currency; omitted: this one alone.",
+        description="Other clusters that the budget covers, with prices in the same currency; omitted: only this cluster.",
         examples=[("us-cloud",)],
     )
     warn_at: int = Field(
         80,
         ge=1,
         le=100,
-        description="Share of the amount, in percent, from which on budget-nearly is reported.",
+        description="Share of the amount, in percent, from which budget-nearly is reported.",
         examples=[80],
     )
     action: Literal["Deny", "Warn"] = Field(

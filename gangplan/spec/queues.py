@@ -151,7 +151,7 @@ class TeamQueue(Strict):
     )
     posture: Posture | None = Field(
         None,
-        description="Weakest network posture that its runs may have, and theirs where nothing else is said; omitted: default.",
+        description="Weakest network posture that its runs may have, and the one they get if none is stated; omitted: default.",
         examples=["restricted"],
     )
     pod_security: PodSecurity | None = Field(
@@ -167,7 +167,7 @@ class TeamQueue(Strict):
     )
     identity: Identity | None = Field(
         None,
-        description="Whom its pods are in the cluster's cloud; omitted: as team.yaml says.",
+        description="Identity of its pods in the cluster's cloud; omitted: as team.yaml says.",
         examples=[{"aws": {"role": "arn:aws:iam::123456789012:role/team-nlp"}}],
     )
     service_accounts: dict[SecretName, OwnAccount] = Field(
@@ -241,13 +241,13 @@ class TeamQueue(Strict):
     )
     queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = Field(
         "BestEffortFIFO",
-        description="Whether runs that fit may pass an older one of the same priority that does not (BestEffortFIFO), or wait behind it (StrictFIFO). The words are Kueue's.",
+        description="Whether runs that fit may overtake an older run of the same priority that does not (BestEffortFIFO), or wait behind it (StrictFIFO). The values are Kueue's.",
         examples=["StrictFIFO"],
     )
     local_queues: dict[Name, LocalQueue] = Field(
         {},
         max_length=32,
-        description="Further LocalQueues in front of the same quota, which specs name by queue; the team's own may be among them, for its weight.",
+        description="More LocalQueues that share the same quota, which specs select with queue; the team's own may be among them, to set its weight.",
         examples=[{"night": {}, "papers": {"weight": 2}}],
     )
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"] | None = Field(

@@ -40,7 +40,7 @@ Values = Annotated[tuple[SweepValue, ...], Field(min_length=1, max_length=10_000
 class Range(Strict):
     """A range of numbers to draw from."""
 
-    min: SweepNumber = Field(description="Smallest value; with max, whole if both are.", examples=[0.001])
+    min: SweepNumber = Field(description="Smallest; values are whole if min and max are.", examples=[0.001])
     max: SweepNumber = Field(description="Largest value.", examples=[0.1])
     scale: Literal["linear", "log"] = Field(
         "linear", description="log: each order of magnitude is as likely as any other.", examples=["log"]
@@ -88,7 +88,7 @@ class Random(Strict):
     seed: int = Field(
         ge=0,
         le=2**63 - 1,
-        description="What the values follow from; another seed draws others.",
+        description="Seed for drawing values; another seed draws others.",
         examples=[7],
     )
     of: Annotated[dict[ParameterName, Drawn], Field(min_length=1, max_length=MAX_PARAMETERS)] = Field(
@@ -119,7 +119,7 @@ class Results(Strict):
     """What trials have reached, and how many of them continue."""
 
     file: Annotated[str, Field(pattern=r"^\./[^/].*$", max_length=253)] = Field(
-        description="CSV file next to the sweep, with the columns trial and that of the metric, and rung where trials are compared several times.",
+        description="CSV file next to the sweep, with the columns trial, the metric, and rung if trials are compared several times.",
         examples=["./rates.csv"],
     )
     metric: Annotated[str, Field(min_length=1, max_length=253)] = Field(
@@ -131,7 +131,7 @@ class Results(Strict):
     keep: int = Field(
         ge=1,
         le=MAX_TRIALS,
-        description="Trials with a result that go on: the best ones. All others with a result are over, as if they were listed in stopped.",
+        description="How many trials with a result continue: the best ones. All others with a result are over, as if they were listed in stopped.",
         examples=[12],
     )
 
@@ -161,7 +161,7 @@ class Sweep(Strict):
         examples=[10],
     )
     template: dict[str, Any] = Field(
-        description="The job: fields of a TrainingJob but apiVersion, kind, name, team, queue, schedule, state and retired, or those that a JobTemplate leaves open (template, parameters). ${{ parameters.NAME }} stands for a value, ${{ trial.name }} for the trial's own part of its name.",
+        description="The job: fields of a TrainingJob except apiVersion, kind, name, team, queue, schedule, state and retired, or those that a JobTemplate leaves open (template, parameters). ${{ parameters.NAME }} stands for a value, ${{ trial.name }} for the trial's own part of its name.",
         examples=[{"image": "deepspeed", "command": ["python", "train.py", "--lr=${{ parameters.lr }}"]}],
     )
     state: Literal["active", "stopped", "archived"] = Field(

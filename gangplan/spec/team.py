@@ -156,7 +156,7 @@ class Connection(Strict):
         examples=["gcsfuse"],
     )
     read_only: bool = Field(
-        False, description="With gcsfuse: nobody writes to the bucket through the folder.", examples=[True]
+        False, description="With gcsfuse: mount the bucket's folder read-only.", examples=[True]
     )
     claim: Name | None = Field(
         None,
@@ -186,7 +186,7 @@ class Team(Strict):
     api_version: ApiVersion = Field(description="Version of this file format.", examples=["gangplan.dev/v1"])
     kind: Literal["Team"] = Field(description="Kind of this file.", examples=["Team"])
     name: Name | None = Field(
-        None, description="Team name; it may only repeat the folder's name.", examples=["nlp"]
+        None, description="Team name; if stated, it must be the folder's name.", examples=["nlp"]
     )
     description: str | None = Field(
         None, max_length=2048, description="Free text for people.", examples=["Language models"]
@@ -252,12 +252,12 @@ class Team(Strict):
     only_on: dict[SecretName, Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)]] = Field(
         {},
         max_length=128,
-        description="Secrets and ConfigMaps that are not on every cluster of the team, with those where they are.",
+        description="Secrets and ConfigMaps that exist only on some of the team's clusters, with those clusters.",
         examples=[{"huggingface": ["us-cloud"]}],
     )
     identity: Identity | None = Field(
         None,
-        description="Whom the team's pods are in each cloud; a cluster's file may say otherwise.",
+        description="Identity of the team's pods in each cloud; a cluster's file may override it.",
         examples=[{"aws": {"role": "arn:aws:iam::123456789012:role/team-nlp"}}],
     )
     pull_secrets: tuple[SecretName, ...] = Field(

@@ -57,10 +57,10 @@ def check_sweep_concurrency(world: World, run: BuiltRun, verdict: AdmissionVerdi
         flavor, resource = short
         if resource == KUEUE_PODS:
             message = (
-                f"{_format_concurrent_trials(fits)} until the first steps have ended, not {wanted}: what is"
-                " left by pods that end before their trial is room for no other one"
+                f"{_format_concurrent_trials(fits)} until the first steps have ended, not {wanted}: pods"
+                " that end before their trial do not leave room for another trial"
             )
-            help = "Do what steps do in another job, or leave it as it is: it costs time, not more."
+            help = "Move the steps to another job, or leave it as it is: it costs only time."
             yield Problem(QUEUE, message, help, SWEEP_SLOWER, field=FIELD, level=NOTE)
             return
         standing = read_kueue_world(world)

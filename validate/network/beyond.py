@@ -59,7 +59,7 @@ def _report_declared_host_network(scene: Scene, role: RolePods) -> Problem:
     return Problem(
         (*role.path, "spec", "hostNetwork"),
         f"{role.title} use the network of their node, as fabric '{job.fabric.access.name}' says: no"
-        f" NetworkPolicy applies to them, and each node{port} is open to whoever reaches it",
+        f" NetworkPolicy applies to them, and each node{port} is open to anyone who reaches it",
         "Close the nodes to everything but each other in the network around them.",
         HOST_NETWORK,
         field="rdma",

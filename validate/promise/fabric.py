@@ -151,9 +151,9 @@ def _check_fabric_side_container(
             laid, (*at, "command"), f"{title} would start another command", access, "command"
         )
     if (box.get("restartPolicy") == "Always") != one.is_sidecar:
-        how = "end before the program starts" if one.is_sidecar else "never end, and the program never start"
+        how = "have to end before the program starts" if one.is_sidecar else "never let the program start"
         yield _report_fabric_difference(
-            laid, (*at, "restartPolicy"), f"{title} would have to {how}", access, "sidecars or setup"
+            laid, (*at, "restartPolicy"), f"{title} would {how}", access, "sidecars or setup"
         )
     given = {variable["name"]: variable.get("value") for variable in box.get("env") or ()}
     for name, value in one.env:

@@ -82,7 +82,7 @@ def _check_mounted_volume(
         pods = (role.template.get("metadata") or {}).get("annotations") or {}
         key, value = GCSFUSE_ANNOTATION
         if volume["csi"].get("driver") == GCSFUSE and pods.get(key) != value:
-            message = f"{role.title} would never start: without annotation {key} nobody mounts {wanted.path}"
+            message = f"{role.title} would never start: without annotation {key} nothing mounts {wanted.path}"
             yield laid.runtime, report_broken_plan(role.template_at, message, "Keep it.")
     if wanted.config_map:
         other, name = (volume.get("configMap") or {}).get("name", ""), wanted.config_map
@@ -98,7 +98,7 @@ def _check_mounted_volume(
         )
     is_closed = bool(found.get("readOnly") or claim.get("readOnly"))
     if is_closed and not wanted.read_only:
-        message = f"{role.title} could not write to {wanted.path}, as the spec does"
+        message = f"{role.title} could not write to {wanted.path}, although the spec requires it"
         yield laid.runtime, report_broken_plan(at, message, "Remove readOnly.")
 
 

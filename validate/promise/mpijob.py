@@ -155,8 +155,8 @@ def starts(laid: ExpandedRun) -> Found:
     at: FieldPath = (*POLICY, "managedBy")
     if not hands_on and stated not in (None, OPERATOR):
         message = (
-            f"the run would never start: the MPI operator leaves an MPIJob that is managed by '{stated}'"
-            " alone, and"
+            f"the run would never start: the MPI operator ignores an MPIJob that is managed by '{stated}'"
+            ", and"
             " this cluster dispatches no runs"
         )
         help = "Remove managedBy; write multiKueue in cluster.yaml where runs go to worker clusters."

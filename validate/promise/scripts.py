@@ -81,7 +81,7 @@ def find_altered_scripts(built: Body, before: Body) -> Iterator[Problem]:
     for field in ("data", "binaryData", "immutable"):
         if built.get(field) != before.get(field):
             message = (
-                "the launch scripts would be others than those of the runs, whose pods would all end at once"
+                "the launch scripts would differ from those of the runs, whose pods would all end at once"
             )
             if field == "immutable":
                 message = "the launch scripts of runs could change while they run"

@@ -35,18 +35,18 @@ def check_managers(laid: ExpandedRun) -> Found:
     stated = laid.job.get("managedBy", TRAINER)
     if stated != TRAINER and platform.trainer_line.respects_managers:
         message = (
-            f"the run would never start: Trainer leaves a TrainJob that is managed by '{stated}' alone, and"
+            f"the run would never start: Trainer ignores a TrainJob that is managed by '{stated}', and"
             " this cluster dispatches no runs"
         )
         help = "Remove managedBy; write multiKueue in cluster.yaml where runs go to worker clusters."
         yield laid.train_job, report_broken_plan(("spec", "managedBy"), message, help)
     if laid.jobset.get("managedBy", JOBSETS) != JOBSETS:
-        message = "the run would never start: JobSet leaves what another controller manages alone"
+        message = "the run would never start: JobSet ignores what another controller manages"
         yield laid.runtime, report_broken_plan((*JOBSET_PATH, "managedBy"), message, "Remove managedBy.")
     for role in laid.present:
         if role.job.get("managedBy", JOBS) != JOBS:
             message = (
-                f"{role.title} would never start: Kubernetes leaves a Job of another controller without pods"
+                f"{role.title} would never start: Kubernetes creates no pods for a Job of another controller"
             )
             at = (*role.at, "template", "spec", "managedBy")
             yield laid.runtime, report_broken_plan(at, message, "Remove managedBy.")

@@ -24,7 +24,7 @@ def check_own_volume(
     """
     volumes: FieldPath = (*role.pod, "volumes")
     if bool(found.get("readOnly")) and not wanted.read_only:
-        message = f"{role.title} could not write to {wanted.path}, as the spec does"
+        message = f"{role.title} could not write to {wanted.path}, although the spec requires it"
         yield laid.runtime, report_broken_plan(at, message, "Remove readOnly.", "volumes")
     if wanted.own_claim:
         yield from _check_pod_volume_claim(laid, role, volumes, wanted.own_claim, wanted.path, volume)

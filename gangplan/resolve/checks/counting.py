@@ -44,7 +44,7 @@ def check_counted_resources(notes: ClusterCheck, stated: ManagedResources) -> No
                 QUOTA_NOT_COUNTED,
                 path,
                 f"quotas of pool '{name}' are shares of its {find_measure(pool)}, which Kueue does not count: runs"
-                " would be admitted without end and wait for nodes",
-                f"Count {find_measure(pool)}, or something for it.",
+                " would be admitted without limit and wait for nodes",
+                f"Count {find_measure(pool)}, or another resource in its place.",
                 key=True,
             )

@@ -33,7 +33,7 @@ def check_device_classes(notes: ClusterCheck) -> None:
             notes.report(
                 DEVICE_CLASS_VERSION,
                 path,
-                f"Kubernetes {kubernetes.line} {state} DRAExtendedResource: nobody would allocate {gpu.resource} of"
+                f"Kubernetes {kubernetes.line} {state} DRAExtendedResource: nothing would allocate {gpu.resource} of"
                 f" class {gpu.device_class} to pods",
                 "Remove deviceClass and use a device plugin, or update the cluster to Kubernetes 1.36.",
             )
@@ -62,6 +62,6 @@ def _check_placement(notes: ClusterCheck, name: str, path: FieldPath) -> None:
         notes.report(
             DEVICE_CLASS_UNUSABLE,
             path,
-            f"gang: {gang} brings a scheduler of its own, of which it is not known whether it allocates devices of a class",
+            f"gang: {gang} brings its own scheduler, and it is not known whether that allocates devices of a class",
             "Use gang: kueue, or a device plugin.",
         )

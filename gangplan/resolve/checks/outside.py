@@ -30,7 +30,7 @@ def _check_dns(notes: ClusterCheck) -> None:
             notes.report(
                 DNS_OPENSHIFT,
                 ("dns", field),
-                f"OpenShift's DNS pods are not found by this: {right}",
+                f"this does not match OpenShift's DNS pods: {right}",
                 f"Remove dns, or write namespace: {known.namespace}, labels: {{{labels}}}, ports: {list(known.ports)}.",
             )
             return

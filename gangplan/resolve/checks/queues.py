@@ -92,14 +92,14 @@ def _check_concurrent(notes: ClusterCheck, name: str, team: TeamQueue, stated: C
     said = ""
     if team.queueing_strategy == "StrictFIFO":
         said, help = (
-            "with StrictFIFO Kueue refuses it",
+            "Kueue refuses concurrentAdmission with StrictFIFO",
             "Write queueingStrategy: BestEffortFIFO, or remove it.",
         )
     elif len(pools) > _MOST_POOLS:
         said = f"the team may use {len(pools)} pools, and Kueue takes at most {_MOST_POOLS} with it"
         help = "State a quota of fewer pools for the team, or remove it."
     elif last is not None and stated.migration == "RetainFirstAdmission":
-        said, help = "runs that stay where they start move to no pool", "Remove lastAcceptablePool."
+        said, help = "runs that stay where they start never change pools", "Remove lastAcceptablePool."
     elif last is not None and last not in pools:
         said = f"pool '{last}' is not one of the team's"
         help = f"It may use {', '.join(pools)}."

@@ -43,7 +43,7 @@ def check_quotas(notes: ClusterCheck) -> None:
             notes.report(
                 QUOTA_EMPTY,
                 (*path, "quota"),
-                f"team '{name}' has a quota of no pool: none of its runs can ever start",
+                f"team '{name}' has no quota in any pool: none of its runs can ever start",
                 "Name a pool, or remove quota to share what is left.",
             )
     _check_weights(notes)
@@ -67,7 +67,7 @@ def _check_weights(notes: ClusterCheck) -> None:
         notes.report(
             WEIGHT_NOBODY,
             ("teams", sharing[0], "weight"),
-            f"all teams that share what is left of {', '.join(left)} ({', '.join(sharing)}) weigh 0: nobody gets it",
+            f"all teams that share what is left of {', '.join(left)} ({', '.join(sharing)}) have weight 0: none of them gets it",
             "Give one of them a weight above 0, or state quotas.",
         )
 
@@ -89,7 +89,7 @@ def _check_scale(notes: ClusterCheck) -> None:
                 WEIGHT_OMITTED,
                 ("teams", name),
                 f"team '{name}' states no weight and so has 1, next to weights of {shown}",
-                f"Add weight: {stated[0].canonical()} for as much as the least of the others, or weight: 1 when it is meant.",
+                f"Add weight: {stated[0].canonical()} to match the smallest of the others, or weight: 1 if that is meant.",
                 key=True,
             )
 
@@ -272,7 +272,7 @@ def _check_queue_names(notes: ClusterCheck) -> None:
             notes.report(
                 QUEUE_NAME_TWICE,
                 ("teams", name, "clusterQueue") if team.cluster_queue else ("teams", name),
-                f"ClusterQueue '{queue}' is that of team '{first}'",
+                f"ClusterQueue '{queue}' already belongs to team '{first}'",
                 "Each team has its own; choose another name, or remove the line.",
                 key=team.cluster_queue is None,
             )

@@ -16,7 +16,7 @@ def check_schedules(notes: ClusterCheck, workspace: Workspace) -> None:
         return
     images = workspace.catalog.images if workspace.catalog else {}
     if offered.client is None:
-        message = "no image is named with which CronJobs create runs"
+        message = "no image is named for the CronJobs that create runs"
         help = "Write client: with an image of the catalog that has kubectl and a shell."
         notes.report(SCHEDULE_CLIENT, ("schedules",), message, help)
     elif offered.client not in images and workspace.catalog is not None:
@@ -25,7 +25,7 @@ def check_schedules(notes: ClusterCheck, workspace: Workspace) -> None:
             SCHEDULE_CLIENT, ("schedules", "client"), message, suggest_nearest(offered.client, images)
         )
     if not offered.egress:
-        message = "no endpoint is named by which pods reach the API server, and namespaces are closed"
+        message = "no endpoint is named through which pods reach the API server, and namespaces are closed"
         help = "Add its address to egress, and its name here: schedules.egress."
         notes.report(SCHEDULE_CLIENT, ("schedules",), message, help)
     for index, name in enumerate(offered.egress):

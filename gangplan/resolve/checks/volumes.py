@@ -47,7 +47,7 @@ def _find_volume_mistakes(cluster: Cluster, name: str, volume: PodVolume) -> Ite
         yield (
             "size",
             f"is larger than the most that specs may state, {volume.most}",
-            "Write less, or more in most.",
+            "Lower size, or raise most.",
         )
     for team in volume.teams or ():
         if team not in cluster.teams:
