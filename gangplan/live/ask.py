@@ -36,8 +36,8 @@ _RULES: dict[Refuser, Rule] = {
 }
 _HELPS = {
     Refuser.SCHEMA: "Correct the field, or the patch that writes it.",
-    Refuser.POLICY: "Change what the policy holds against it, or ask whoever owns the policy.",
-    Refuser.WEBHOOK: "Change what the webhook holds against it, or ask whoever runs the webhook.",
+    Refuser.POLICY: "Change what the policy objects to, or ask the owner of the policy.",
+    Refuser.WEBHOOK: "Change what the webhook objects to, or ask whoever runs the webhook.",
     Refuser.QUOTA: "Retire runs that have ended, wait, or have the quota raised.",
 }
 

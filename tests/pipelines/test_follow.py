@@ -141,7 +141,7 @@ def test_jobs_that_just_fit_between_two_starts_are_accepted(root: Path) -> None:
 @pytest.mark.parametrize(
     ("engine", "rule", "words"),
     [
-        ("", "after-not-offered", "nothing on cluster lab creates runs after others"),
+        ("", "after-not-offered", "nothing on cluster lab creates runs once others are complete"),
         ("pipelines: {engine: tekton}\n", "after-never", "commits start the runs of nightly"),
     ],
 )

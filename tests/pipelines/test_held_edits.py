@@ -65,7 +65,7 @@ EDITS: dict[str, tuple[str | None, str | None, dict[str, str]]] = {
     "late-off": (
         AFTER,
         AFTER + "state: stopped\n",
-        {"run-stopped": "it is not created, and if it was, it ends"},
+        {"run-stopped": "it is not created; if it exists, it ends"},
     ),
     "late-gone": (AFTER, None, {R: "is created no more, and if it was and is not over, it"}),
     "late-no-more": (AFTER, SPEC, {B: "waits no more: unless it is there, it trains when .* at most"}),
