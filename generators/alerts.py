@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.generators.common import LABEL_PREFIX, build_site_annotations, render_to_objects
+from gangplan.generators.common import LABEL_PREFIX, MANAGED_LABEL, build_site_annotations, render_to_objects
 from gangplan.generators.launch import compute_job_grace_s
 from gangplan.model import syncing
 from gangplan.model.backend import MPIJOB
@@ -96,7 +96,7 @@ def generate_alerts(site: Site) -> list[Body]:
     monitor = site.monitor
     if monitor is None:
         return []
-    labels = dict(monitor.rule_labels) | {"app.kubernetes.io/managed-by": "gangplan"}
+    labels = dict(monitor.rule_labels) | {MANAGED_LABEL: "gangplan"}
     values = {
         "monitor": monitor,
         "queues": bool(site.queues),

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from gangplan.generators.alerts import build_alert_annotations
-from gangplan.generators.common import render_to_objects
+from gangplan.generators.common import MANAGED_LABEL, render_to_objects
 from gangplan.model.site import Monitor, Site
 from gangplan.objects import Body
 
@@ -39,7 +39,7 @@ def generate_dashboards(site: Site) -> list[Body]:
 
 
 def _build_dashboard_config_map(site: Site, monitor: Monitor, name: str) -> Body:
-    labels = dict(monitor.dashboard_labels) | {"app.kubernetes.io/managed-by": "gangplan"}
+    labels = dict(monitor.dashboard_labels) | {MANAGED_LABEL: "gangplan"}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

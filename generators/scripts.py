@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 
-from gangplan.generators.common import LABEL_PREFIX
+from gangplan.generators.common import LABEL_PREFIX, MANAGED_LABEL
 from gangplan.model import syncing
 from gangplan.model.exits import LAUNCH_EXITS
 from gangplan.model.job import Job
@@ -98,7 +98,7 @@ def build_launch_map(job: Job, waived: Sequence[str] = ()) -> Body:
         "name": name_launch_map(),
         "namespace": job.namespace,
         "labels": {
-            "app.kubernetes.io/managed-by": "gangplan",
+            MANAGED_LABEL: "gangplan",
             syncing.SCRIPTS: "launch",
             f"{LABEL_PREFIX}team": job.team,
             **build_mark_labels(waived),

@@ -104,9 +104,7 @@ def _check_mpi_replica_spec(one: Replicas) -> FoundProblems:
         )
     if one.role == "worker" and (one.stated is None or one.stated <= 0):
         help = "Write how many, or leave Worker out."
-        yield _report_refused_mpijob(
-            (*one.path, "replicas"), "Worker needs at least 1 replica", help
-        )
+        yield _report_refused_mpijob((*one.path, "replicas"), "Worker needs at least 1 replica", help)
     restart = one.spec.get("restartPolicy", "Never")
     if restart not in RESTARTS:
         message = f"'{restart}' is no restartPolicy of these pods: {' or '.join(RESTARTS)}"

@@ -96,7 +96,9 @@ SinceFlag = Annotated[
 LimitFlag = Annotated[
     int | None,
     typer.Option(
-        "--limit", help="Maximum bytes of Markdown (default: 65536, for GitHub; GitLab: 1000000).", metavar="N"
+        "--limit",
+        help="Maximum bytes of Markdown (default: 65536, for GitHub; GitLab: 1000000).",
+        metavar="N",
     ),
 ]
 ReviewFormatFlag = Annotated[
@@ -207,9 +209,7 @@ VerboseFlag = Annotated[
 ]
 NamesFilesFlag = Annotated[
     bool,
-    typer.Option(
-        "--verbose", "-v", help="Also name each file, and explain why each broken rule exists."
-    ),
+    typer.Option("--verbose", "-v", help="Also name each file, and explain why each broken rule exists."),
 ]
 QuietFlag = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print only findings and errors; nothing if all is well.")

@@ -84,7 +84,8 @@ Licence = Annotated[
     bool, typer.Option("--license-acknowledged", help="Confirm that you may use a commercially licensed MPI.")
 ]
 Apply = Annotated[
-    bool, typer.Option("--apply", help="Also add what is missing from the team, the catalog and the clusters.")
+    bool,
+    typer.Option("--apply", help="Also add what is missing from the team, the catalog and the clusters."),
 ]
 KeepGoing = Annotated[
     bool,

@@ -66,9 +66,7 @@ def _build_literal_env_problem(path: tuple[str, ...], variable: EnvVar, what: st
     message = f"{variable.name} keeps {what} as written: no shell reads env, so nothing expands it"
     if "{{" in what:
         message = f"{variable.name} keeps {what} as written: nothing fills it in"
-        help = (
-            f"Write the value itself; a secret goes in secrets: {{env: {{{variable.name}: SECRET/KEY}}}}."
-        )
+        help = f"Write the value itself; a secret goes in secrets: {{env: {{{variable.name}: SECRET/KEY}}}}."
         return Problem(path, message, help, ENV_LITERAL)
     help = f"Write the value itself, or set it in the command: [bash, -c, 'export {variable.name}=...; python train.py']."
     return Problem(path, message, help, ENV_LITERAL)

@@ -119,8 +119,6 @@ OVERLAY_NO_MATCH = Rule(
     "overlay-no-match",
     ERROR,
     "A patch matches no object of the cluster.",
-    why=(
-        "kustomize silently accepts such a patch, and its author believes that it protects something."
-    ),
+    why=("kustomize silently accepts such a patch, and its author believes that it protects something."),
     fix="Correct its target, or remove it.",
 )

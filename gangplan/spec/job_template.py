@@ -34,7 +34,11 @@ class Expectation(Strict):
     """A scaling efficiency that was measured elsewhere, for a number of workers."""
 
     workers: int | None = Field(
-        None, ge=1, le=500, description="For runs with this many workers; omitted: for all others.", examples=[16]
+        None,
+        ge=1,
+        le=500,
+        description="For runs with this many workers; omitted: for all others.",
+        examples=[16],
     )
     efficiency: Annotated[str, Field(pattern=EFFICIENCY)] = Field(
         description="Scaling efficiency, as a share of linear scaling: one value, or a range.",

@@ -115,8 +115,8 @@ def _check_single_pod_restarts(laid: ExpandedRun, role: ExpandedRole) -> Found:
     limit = role.job.get("backoffLimit", 6)
     if limit:
         message = (
-            f"pods of {role.title} would be restarted on their own, up to {limit} times, next to ranks"
-            " that still run; the plan restarts a run as a whole"
+            f"pods of {role.title} would be restarted on their own, up to {limit} times, while other"
+            " ranks still run; the plan restarts a run as a whole"
         )
         yield (
             laid.runtime,
