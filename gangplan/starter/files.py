@@ -105,7 +105,7 @@ def build_workspace_files(answers: WorkspaceAnswers) -> dict[str, str]:
 
 def _read_first_program() -> str:
     """Return the program of the first job, which the image named by it would contain."""
-    return (TEMPLATES_FOLDER / "workspace/allreduce.py").read_text(encoding="utf-8")
+    return (TEMPLATES_FOLDER / "workspace/allreduce.py.j2").read_text(encoding="utf-8")
 
 
 def _render_cluster_file(answers: WorkspaceAnswers, values: dict[str, Any]) -> str:

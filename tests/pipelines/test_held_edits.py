@@ -67,7 +67,7 @@ EDITS: dict[str, tuple[str | None, str | None, dict[str, str]]] = {
         AFTER + "state: stopped\n",
         {"run-stopped": "it is not created; if it exists, it ends"},
     ),
-    "late-gone": (AFTER, None, {R: "is created no more, and if it was and is not over, it"}),
+    "late-gone": (AFTER, None, {R: "it is no longer created, and if it exists and is not over, it"}),
     "late-no-more": (AFTER, SPEC, {B: "waits no more: unless it is there, it trains when .* at most"}),
     "late-other": (AFTER, SPEC + "run: 2\n", {W: f"is replaced in Git by late-other{RUN}", B: "is new"}),
     "late-from-now": (SPEC, AFTER, {W: f"from now on: unless it is there, it is created {UNTIL}"}),

@@ -62,7 +62,7 @@ def test_the_run_says_how_long_its_logs_should_stay(name: str, root: Path) -> No
 
 
 REFUSED = {
-    "near: less than a day": ("logRetention: 86399s\n", "", "", SPEC, "stays 24h at least"),
+    "near: less than a day": ("logRetention: 86399s\n", "", "", SPEC, "must stay for 24h or more"),
     "near: longer than the cluster": (
         "logRetention: 2592001s\n", "", "retention: {logs: 30d}\n", SPEC, "cluster lab keeps logs for 30d",
     ),

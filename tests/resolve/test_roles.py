@@ -142,7 +142,7 @@ def test_quota_and_plan_count_the_roles(lab: Path) -> None:
 
 
 CASES = {
-    "by MPI": (PS, "mpi", "role-unusable", "framework mpi has workers alone"),
+    "by MPI": (PS, "mpi", "role-unusable", "framework mpi has only workers"),
     "a name of Trainer's": ("roles: {launcher: {}}\n", "plain", "role-unusable", "called 'launcher'"),
     "no role of TensorFlow": ("roles: {loader: {}}\n", "tensorflow", "role-unusable", "no role 'loader'"),
     "two chiefs": ("roles: {chief: {workers: 2}}\n", "tensorflow", "role-unusable", "has one chief"),

@@ -170,7 +170,7 @@ CASES = {
     "image that cannot": ("fetch-image", "image 'openmpi' can fetch", HUB, {"image": "openmpi"}, ()),
     "no such connection": (
         "fetch-source",
-        "'lidr' is no connection",
+        "'lidr' is neither a connection of team nlp nor hf:",
         BUCKET.replace("lidar", "lidr"),
         {},
         (),

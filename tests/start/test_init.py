@@ -139,6 +139,13 @@ def test_the_first_run_is_short(tmp_path: Path) -> None:
     assert len(run.read_text().splitlines()) <= 200
 
 
+def test_the_first_program_is_that_of_the_reference_images(tmp_path: Path) -> None:
+    """The image of the first job contains it, so that a laptop and a cluster run the same lines."""
+    program = "images/programs/allreduce.py"
+    begin(tmp_path, *ONE)
+    assert (tmp_path / program).read_bytes() == (REPOSITORY / program).read_bytes()
+
+
 def test_editors_get_the_schema_of_every_format(tmp_path: Path) -> None:
     begin(tmp_path, "--sample")
     for kind in list_format_models():

@@ -37,7 +37,7 @@ class StepAccount(Account):
 
     def __init__(self, step: Account, tree: Any, others: tuple[Account, ...]) -> None:
         super().__init__(step.file, step._leaves, step._root)
-        self._marks = step._marks
+        self._marks, self.miscounts = step._marks, step.miscounts
         self.tree, self.others = tree, others
 
     def root(self) -> SourceNode:
