@@ -135,6 +135,6 @@ def cost(
 
 
 def _refuse_with(view: str, given: Mapping[str, bool], *flags: str) -> None:
-    """Raise UserError if a flag was given that a view of costs does not read."""
-    if unread := next((flag for flag in flags if given[flag]), ""):
+    """Raise UserError if flags were given that a view of costs does not read."""
+    if unread := " and ".join(flag for flag in flags if given[flag]):
         raise UserError(f"{view} does not read {unread}", f"Leave out {unread}, or {view}.")

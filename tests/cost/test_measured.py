@@ -63,6 +63,7 @@ def row(root: Path, path: Path) -> dict[str, Any]:
         ("--measured", ["--measured", "a.json", "--by", "team"], "--by"),
         ("--measured", ["--measured", "a.json", "--month", "2026-12"], "--month"),
         ("--measured", ["--measured", "a.json", "--durations", "a.yaml"], "--durations"),
+        ("--measured", ["--measured", "a", "--by", "team", "--month", "2026"], "--by and --month"),
         ("--elsewhere", ["--elsewhere", "--by", "team"], "--by"),
         ("--elsewhere", ["--elsewhere", "--month", "2026"], "--month"),
         ("--history", ["--history", "--month", "2026"], "--month"),
