@@ -217,8 +217,15 @@ _DIRECT = (
     ValueOrigin("", because="only the launcher may open SSH sessions in this network posture"),
     ValueOrigin("job", ("posture",)).aside(),
 )
+_FROM_LAUNCHER = (
+    ValueOrigin(
+        "", because="no worker could start the others: the posture denies it, or the launcher has ranks"
+    ),
+    ValueOrigin("job", ("posture",)).aside(),
+    ValueOrigin("spec", ("launcher", "runsRanks")).aside(),
+)
 _OF_FAMILY: dict[str, Origins] = {
-    "I_MPI_HYDRA_BRANCH_COUNT": _DIRECT,
+    "I_MPI_HYDRA_BRANCH_COUNT": _FROM_LAUNCHER,
     "I_MPI_PERHOST": (ValueOrigin("job", ("slots",)),),
     "I_MPI_PIN": (
         ValueOrigin("", because="ranks are not bound to cores"),
@@ -248,10 +255,10 @@ def _list_mpi_family_values(job: Job) -> list[tuple[str, str]]:
 
 def _list_intel_mpi_values(job: Job) -> list[tuple[str, str]]:
     return [
-        # Above 16 hosts, Hydra starts the others from workers, which restricted postures deny. 0 starts all
-        # from the launcher (Intel MPI 2021.18: 140 of 140; -1 changes nothing). MPICH's Hydra has no such
-        # tree.
-        *([("I_MPI_HYDRA_BRANCH_COUNT", "0")] if job.posture != "default" else []),
+        # Above 16 hosts, Hydra starts the others from workers, which restricted postures deny. If the launcher
+        # has ranks, a worker would even start the launcher's, which has no SSH server. 0 starts all from the
+        # launcher (Intel MPI 2021.18: 140 of 140; -1 changes nothing). MPICH's Hydra has no such tree.
+        *([("I_MPI_HYDRA_BRANCH_COUNT", "0")] if job.posture != "default" or job.launcher_runs_ranks else []),
         ("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
         ("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", _SSH_ARGS),
         ("I_MPI_HYDRA_HOST_FILE", HYDRA_HOSTFILE_PATH),
