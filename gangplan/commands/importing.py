@@ -64,7 +64,8 @@ def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
     writes = bool(good) and (is_whole or options.keeps_going) and not options.is_dry
     if writes:
         after = batch.after if options.applies else {}
-        write_imported_files(root, {one.draft.file: one.text for one in good}, batch.before, after)
+        new = {one.draft.file: one.text for one in good if not one.earlier}
+        write_imported_files(root, new, batch.before, after)
     _write_import_report(batch, outputs, options, writes)
     if options.is_dry:
         for one in good:
@@ -73,8 +74,10 @@ def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
         errors = sum(one.is_error for one in findings)
         sys.stderr.write(f"nothing was written: {format_plural(errors, 'error')}\n")
     elif not options.is_quiet:
+        earlier = sum(bool(one.earlier) for one in good)
+        known = f"; {format_plural(earlier, 'spec')} of an earlier import stayed" if earlier else ""
         sys.stdout.write(
-            f"wrote {format_plural(len(good), 'spec')} into {SPECS}/{good[0].draft.home.team}/\n"
+            f"wrote {format_plural(len(good) - earlier, 'spec')} into {SPECS}/{good[0].draft.home.team}/{known}\n"
         )
         sys.stdout.write(f"next: {_describe_import_next_step(batch, options)}\n")
     return choose_exit_code(findings)

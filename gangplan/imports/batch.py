@@ -32,11 +32,15 @@ from gangplan.workspace import SPECS
 
 @dataclass(slots=True)
 class ImportedSource:
-    """A source and its draft spec; `runs` are comparisons with its rendered runs, by cluster."""
+    """A source and its draft spec; `runs` are comparisons with its rendered runs, by cluster.
+
+    `earlier` is the text of the spec that an earlier import wrote for the same source; empty without one.
+    """
 
     draft: SpecDraft
     source: SourceObject
     text: str
+    earlier: str = ""
     runs: dict[str, Equivalence] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -48,9 +52,13 @@ class ImportedSource:
 
 @dataclass(slots=True)
 class Batch:
-    """The outcome of an import; `before` and `after` are the contents of files that suggestions change."""
+    """The outcome of an import; `before` and `after` are the contents of files that suggestions change.
+
+    `refused` is how many sources became no spec.
+    """
 
     imported: list[ImportedSource] = field(default_factory=list)
+    refused: int = 0
     findings: list[Finding] = field(default_factory=list)
     before: dict[str, bytes | None] = field(default_factory=dict)
     after: dict[str, bytes] = field(default_factory=dict)
@@ -75,24 +83,31 @@ def read_batch(
     if not found and not batch.findings:
         place = files[0] if files else named[0]
         batch.findings.append(Finding(IMPORT_SOURCE, kind.place(place), *describe_missing_kind(kind, files)))
-    taken = {path.stem for path in (home.workspace.root / SPECS / home.team).rglob("*.yaml")}
+    specs = {path.stem: path for path in (home.workspace.root / SPECS / home.team).rglob("*.yaml")}
+    taken, again = set(specs), set[str]()
     for source in found:
         open_values = (
             list(find_unfilled_values(source.account, bool(home.answers.image))) if kind.has_templates else []
         )
         batch.findings += open_values
-        if open_values:
-            continue
-        work = _read_source(kind, source, batch.findings)
+        work = None if open_values else _read_source(kind, source, batch.findings)
         if work is None:
+            batch.refused += 1
             continue
         work.claims = {**work.claims, **_collect_claim_access_modes(source.others)}
         draft = draft_workload_spec(work, home)
         if draft.refusals:
             batch.findings += draft.refusals
+            batch.refused += 1
             continue
-        draft.name = _choose_free_job_name(draft.name, taken)
-        batch.imported.append(ImportedSource(draft, source, _render_draft_text(draft, source)))
+        earlier = _find_earlier_import(draft, specs, again)
+        if earlier:
+            draft.name = earlier
+            again.add(earlier)
+        else:
+            draft.name = _choose_free_job_name(draft.name, taken)
+        before = specs[earlier].read_text(encoding="utf-8") if earlier else ""
+        batch.imported.append(ImportedSource(draft, source, _render_draft_text(draft, source), before))
     batch.suggestions = _merge_import_suggestions(batch.imported)
     return batch
 
@@ -134,6 +149,22 @@ def _collect_claim_access_modes(others: Sequence[OtherObject]) -> dict[str, tupl
             if isinstance(modes, list) and modes:
                 found.setdefault(str(metadata.get("name")), tuple(map(str, modes)))
     return found
+
+
+def _find_earlier_import(draft: SpecDraft, specs: Mapping[str, Path], again: set[str]) -> str:
+    """Return the name of the spec that an earlier import wrote for this source; empty without one.
+
+    It says so in its description. `again` are those of other sources of this import.
+    """
+    description = draft.values.get("description", "")
+    folder = draft.home.workspace.root / SPECS / draft.home.team
+    name, number = draft.name, 2
+    while description and name in specs:
+        is_ours = specs[name].parent == folder and name not in again
+        if is_ours and description in specs[name].read_text(encoding="utf-8", errors="replace"):
+            return name
+        name, number = f"{draft.name}-{number}", number + 1
+    return ""
 
 
 def _choose_free_job_name(name: str, taken: set[str]) -> str:
@@ -218,6 +249,12 @@ def _assign_results_to_sources(batch: Batch, result: Result) -> None:
                 one.draft, load_objects(text), trial.values if trial else ()
             )
     for one in batch.imported:
+        if one.earlier not in ("", one.text):
+            message = (
+                f"{one.draft.file} was imported from here before and is different now, so it stays as it is"
+            )
+            help = "To import the source again, remove or rename that file."
+            one.findings.append(Finding(IMPORT_ASKED, one.source.account.where(()), message, help))
         one.findings += [
             Finding(IMPORT_ASKED, ask.where, ask.message, ask.help) for ask in one.draft.questions
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from gangplan.findings import Finding, Location
 from gangplan.imports.account import SourceNode
@@ -78,10 +78,21 @@ class Question:
     help: str = ""
 
 
+class UnmetFact(NamedTuple):
+    """A fact of a source that is different in the run, or absent there (`run` is None)."""
+
+    area: str
+    what: str
+    source: str
+    run: str | None
+    why: str
+
+
 @dataclass(slots=True)
 class SpecDraft:
     """A draft spec, in the making.
 
+    `unmet` are facts of the source that the comparison with the run would not see.
     `origins` gives the node of the source for each field, and `of_fabric` the containers that belong to the
     fabric of nodes. `rdma` are devices of a fabric by resource, and `host_paths` mounts of folders of the
     node: what becomes of both is decided once all pods are known.
@@ -100,6 +111,7 @@ class SpecDraft:
     suggestions: list[Suggestion] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     refusals: list[Finding] = field(default_factory=list)
+    unmet: list[UnmetFact] = field(default_factory=list)
 
     def put(self, path: str, value: Any, node: SourceNode | None = None) -> bool:
         """Set a field (`mpi.bindTo`, or `env` with a key: `env/NAME`); return False if it has another value.
@@ -134,6 +146,10 @@ class SpecDraft:
     def wonder(self, node: SourceNode, message: str, help: str = "") -> None:
         """Ask about something that was mapped all the same."""
         self.questions.append(Question(node.where, message, help))
+
+    def miss(self, area: str, what: str, source: str, run: str | None, why: str) -> None:
+        """Record what the source says and no field of its pods does, and that the run has something else."""
+        self.unmet.append(UnmetFact(area, what, source, run, why))
 
     def refuse(self, rule: Rule, node: SourceNode, message: str, help: str) -> None:
         """Report what makes a spec impossible."""

@@ -83,7 +83,9 @@ def compare_with_run(
     for key, fact in source.facts.items():
         source.facts[key] = Fact(*key, fill_trial_values(fact.value, setting), fact.node)
     keys = sorted({*source.facts, *run.facts}, key=lambda key: (AREAS.index(key[0]), key[1]))
-    return Equivalence(tuple(_compare_job_fact(draft, source, run, key) for key in keys))
+    rows = [_compare_job_fact(draft, source, run, key) for key in keys]
+    rows += [ComparedFact(one.area, one.what, one.source, one.run, False, one.why) for one in draft.unmet]
+    return Equivalence(tuple(sorted(rows, key=lambda row: (AREAS.index(row.area), row.what))))
 
 
 def _compare_job_fact(

@@ -68,6 +68,7 @@ def _map_gpu_model_hint(draft: SpecDraft, hint: Hint) -> None:
             f"no pool of the team's clusters has {hint.text}; without a model, any pool with GPUs will do"
         )
         draft.ask(hint.node, message, _suggest_gpu_model(offered))
+        draft.miss("devices", "GPU model", hint.text, None, "no pool has it")
 
 
 def _suggest_gpu_model(offered: set[str]) -> str:
@@ -94,6 +95,7 @@ def _map_machine_type_hint(draft: SpecDraft, hint: Hint) -> None:
     if machine is None:
         message = f"gangplan does not know the machine type {hint.text}, so the spec asks for no GPUs of it"
         draft.ask(hint.node, message, "Write gpus, cpu and memory of one machine into the spec.")
+        draft.miss("resources", "machine type", hint.text, None, "gangplan does not know it")
         return
     if not machine.gpus:
         hint.node.mapped("workers")
@@ -105,6 +107,7 @@ def _map_machine_type_hint(draft: SpecDraft, hint: Hint) -> None:
         if found != machine.model:
             message = f"{hint.text} has {machine.model}; the closest that a pool has is {found}"
             draft.wonder(hint.node, message, "Check that the program fits its memory.")
+            draft.miss("devices", "GPU model", machine.model, found, "it is the closest that a pool has")
     else:
         hint.node.mapped("gpus")
         draft.wonder(
@@ -112,6 +115,7 @@ def _map_machine_type_hint(draft: SpecDraft, hint: Hint) -> None:
             f"no pool of the team's clusters has {machine.model}, which {hint.text} has",
             _suggest_gpu_model(offered),
         )
+        draft.miss("devices", "GPU model", machine.model, None, "no pool has it")
 
 
 def _map_grace_period_hint(draft: SpecDraft, hint: Hint) -> None:

@@ -276,6 +276,9 @@ def _map_training_image(draft: SpecDraft, command: ConvertedCommand) -> None:
                 f"the {role.name} has another image; a run has one for all pods",
                 "Use an image that has both.",
             )
+            draft.miss(
+                "image", f"image of the {role.name}", other.text(), pod.main.image, "a run has one image"
+            )
     has_intel = entry is not None and entry.mpi is not None and entry.mpi.implementation == "IntelMPI"
     if has_intel or work.mpi == "IntelMPI":
         draft.put("mpi.licenseAcknowledged", True) if draft.home.answers.has_licence else draft.wonder(

@@ -27,7 +27,25 @@ def import_text_report(batch: Batch, with_account: bool, is_applied: bool) -> st
         for suggestion in batch.suggestions:
             lines.append(f"  {suggestion.file} ({suggestion.owner}; {suggestion.where}): {suggestion.why}")
             lines += [f"    {line}" for line in suggestion.text().splitlines()]
+    if len(batch.imported) + batch.refused > 1:
+        lines.append(_summarize_import(batch))
     return "".join(f"{escape_own_line(line)}\n" for line in lines)
+
+
+def _summarize_import(batch: Batch) -> str:
+    """Return one line about all sources: how many, how many need a person, and the run that matches least."""
+    count = len(batch.imported)
+    asking = sum(bool(one.draft.questions) for one in batch.imported)
+    parts = [f"{count} imported", f"{asking} with questions", f"{batch.refused} refused"]
+    runs = [
+        (same.percent, one.draft.file, cluster)
+        for one in batch.imported
+        for cluster, same in one.runs.items()
+    ]
+    if runs:
+        percent, file, cluster = min(runs)
+        parts.append(f"lowest match {percent}% ({file} on {cluster})")
+    return f"{count + batch.refused} sources: {', '.join(parts)}"
 
 
 def _format_imported_source(one: ImportedSource, with_account: bool) -> Iterator[str]:

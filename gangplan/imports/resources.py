@@ -9,6 +9,7 @@ from gangplan.imports.pods import SourceContainer
 from gangplan.imports.workload import PodRole
 from gangplan.model.amounts import GPU_RESOURCES
 from gangplan.spec.machines import GPU_MODELS
+from gangplan.spec.nodes import PoolGpu
 
 _MOST_GPUS = 16
 _PAGES = "hugepages-"
@@ -85,8 +86,8 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
             draft.put("gpus", count, node)
         if name.startswith(MIG_PREFIX):
             draft.put("gpu.mig", name.removeprefix(MIG_PREFIX))
-        elif model := _find_offered_gpu_model(draft, name):
-            draft.put("gpu.model", model)
+        else:
+            _choose_gpu_model(draft, name, nodes)
         return
     if is_fabric(name):
         known, places = draft.rdma.get(name, (count, []))
@@ -106,8 +107,7 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
 
 def _is_gpu(draft: SpecDraft, name: str) -> bool:
     """Return whether a resource is GPUs: one of NVIDIA, or one that a pool of the clusters uses."""
-    pools = [pool for one in draft.home.clusters.values() for pool in one.node_pools.values()]
-    offered = {pool.gpu.resource for pool in pools if pool.gpu}
+    offered = {gpu.resource for gpu in _list_offered_gpus(draft)}
     is_nvidias = name.startswith(_NVIDIA) and (
         name in GPU_RESOURCES or _parse_gpu_model_from_name(name) != ""
     )
@@ -119,8 +119,34 @@ def _parse_gpu_model_from_name(name: str) -> str:
     return GPU_MODELS.get(name.removeprefix(_NVIDIA).lower(), "") if name.startswith(_NVIDIA) else ""
 
 
-def _find_offered_gpu_model(draft: SpecDraft, name: str) -> str:
-    """Return that model if a pool has it."""
+def _choose_gpu_model(draft: SpecDraft, name: str, nodes: list[SourceNode]) -> None:
+    """Name a GPU model where the resource does: by its own name, or because pools have GPUs of several vendors."""
+    models = sorted({(_get_vendor(one.resource), one.model or "") for one in _list_offered_gpus(draft)})
     model = _parse_gpu_model_from_name(name)
+    if any(model == one for _, one in models if one):
+        draft.put("gpu.model", model)
+        return
+    vendor = _get_vendor(name)
+    own = [one for other, one in models if other == vendor]
+    others = sorted({other for other, _ in models} - {vendor})
+    if not others or not nodes:
+        return  # there are no GPUs of another vendor that the run might get
+    if len(own) == 1 and own[0]:
+        draft.put("gpu.model", own[0])
+        return
+    message = f"without a model, the run may get GPUs of {' or '.join(others)}"
+    named = ", ".join(one for one in own if one)
+    help = f"Write gpu.model: {named}." if named else f"Choose a cluster with GPUs of {vendor}."
+    draft.wonder(nodes[0], message, help)
+    draft.miss("devices", "vendor of the GPUs", vendor, None, message)
+
+
+def _get_vendor(resource: str) -> str:
+    """Return the domain in the name of a resource: amd.com of amd.com/gpu."""
+    return resource.partition("/")[0]
+
+
+def _list_offered_gpus(draft: SpecDraft) -> list[PoolGpu]:
+    """Return the GPUs of all pools of the team's clusters."""
     pools = [pool for one in draft.home.clusters.values() for pool in one.node_pools.values()]
-    return model if any(pool.gpu and pool.gpu.model == model for pool in pools) else ""
+    return [pool.gpu for pool in pools if pool.gpu]

@@ -49,6 +49,33 @@ def test_apply_writes_what_the_workspace_needs_so_that_the_run_renders(root: Pat
     assert "must gain" not in again.out
 
 
+def test_importing_again_adds_nothing(root: Path) -> None:
+    """Two sources of one name keep their two specs."""
+    write(root.parent, {"sources/another/heat.yaml": MPIJOB.replace('"1000"', '"2000"')})
+    arguments = ("import", "mpijob", root.parent / "sources", "-C", root, "--apply")
+    first = gangplan(*arguments)
+    assert first.code == Exit.CLEAN, first.err
+    assert "wrote 2 specs into specs/nlp/\n" in first.out
+    assert "2 sources: 2 imported, 2 with questions, 0 refused, lowest match 100% (specs/nlp/" in first.out
+    before = tree(root)
+    second = gangplan(*arguments)
+    assert second.code == Exit.CLEAN, second.err
+    assert tree(root) == before
+    assert "wrote 0 specs into specs/nlp/; 2 specs of an earlier import stayed\n" in second.out
+    assert "is different now" not in second.err
+
+
+def test_an_imported_spec_that_was_changed_stays(root: Path) -> None:
+    arguments = ("import", "mpijob", root.parent / "sources", "-C", root, "--apply")
+    assert gangplan(*arguments).code == Exit.CLEAN
+    changed = (root / TARGET).read_text(encoding="utf-8").replace("workers: 4", "workers: 2")
+    (root / TARGET).write_text(changed, encoding="utf-8")
+    again = gangplan(*arguments)
+    assert again.code == Exit.CLEAN
+    assert f"{TARGET} was imported from here before and is different now, so it stays as it is" in again.err
+    assert (root / TARGET).read_text(encoding="utf-8") == changed
+
+
 def test_a_dry_run_writes_nothing(root: Path) -> None:
     before = tree(root)
     outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "--apply", "-n", "-q")

@@ -1,0 +1,100 @@
+"""What a source says of its hardware and a run does not keep: it is asked about, and lowers the percentage."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gangplan.imports.batch import judge_batch, read_batch
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
+from gangplan.workspace import load_workspace
+from tests.imports.sources import MPIJOB, SAGEMAKER, SLURM, imported
+from tests.workspaces import STOCK, WIDE_CLUSTER, write
+
+POOLS = "nodePools:\n"
+AMD = (
+    "  amd: {count: 400, cpu: 200, memory: 1500Gi, labels: {pool: amd},"
+    " gpu: {model: mi300x, count: 8, resource: amd.com/gpu}}\n"
+)
+OTHER_AMD = AMD.replace("amd:", "older:", 1).replace("mi300x", "mi250x").replace("pool: amd", "pool: older")
+
+# Kind, source, what is replaced in it -> the message of the question, and the row of the comparison.
+UNMET = {
+    "an unknown machine type": (
+        "sagemaker",
+        SAGEMAKER,
+        ("ml.p4de.24xlarge", "ml.zz9.big"),
+        "does not know the machine type ml.zz9.big",
+        ("machine type", "ml.zz9.big", None),
+    ),
+    "GPUs with less memory": (
+        "sagemaker",
+        SAGEMAKER,
+        ("ml.p4de.24xlarge", "ml.p4d.24xlarge"),
+        "ml.p4d.24xlarge has a100-40gb; the closest that a pool has is a100-80gb",
+        ("GPU model", "a100-40gb", "a100-80gb"),
+    ),
+    "another image of the launcher": (
+        "mpijob",
+        MPIJOB,
+        ("registry.example.com/physics/heat:1.4", "registry.example.com/physics/heat:1.3"),
+        "the launcher has another image",
+        (
+            "image of the launcher",
+            "registry.example.com/physics/heat:1.3",
+            "registry.example.com/physics/heat:1.4",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNMET)
+def test_what_the_run_does_not_keep_lowers_the_percentage(case: str, tmp_path: Path) -> None:
+    kind, text, (old, new), message, row = UNMET[case]
+    assert old in text
+    batch = imported(tmp_path, kind, text.replace(old, new, 1))
+    (one,) = batch.imported
+    assert any(message in question.message for question in one.draft.questions), one.draft.questions
+    same = one.runs["lab"]
+    assert row in [(found.what, found.source, found.run) for found in same.differences]
+    assert same.percent < 100
+
+
+# Pools with GPUs of AMD, resource of the source -> gpu.model of the spec, and the question.
+VENDORS = {
+    "AMD where there is one such pool": (AMD, "amd.com/gpu", "mi300x", ""),
+    "AMD where there are two": (AMD + OTHER_AMD, "amd.com/gpu", None, "Write gpu.model: mi250x, mi300x."),
+    "NVIDIA next to AMD": (AMD, "nvidia.com/gpu", "a100-80gb", ""),
+    "near: NVIDIA alone": ("", "nvidia.com/gpu", None, ""),
+}
+
+
+@pytest.mark.parametrize("case", VENDORS)
+def test_gpus_of_a_vendor_stay_with_it(case: str, tmp_path: Path) -> None:
+    """A spec counts GPUs, whatever a pool calls them, so the model decides among pools of several vendors."""
+    pools, resource, model, help = VENDORS[case]
+    assert POOLS in WIDE_CLUSTER
+    cluster = WIDE_CLUSTER.replace(POOLS, POOLS + pools)
+    write(tmp_path / "workspace", {**STOCK, "overlays/lab/cluster.yaml": cluster})
+    write(tmp_path / "sources", {"heat.yaml": MPIJOB.replace("nvidia.com/gpu", resource)})
+    target = ImportTarget(load_workspace(tmp_path / "workspace"), "nlp", ImportAnswers())
+    batch = read_batch(SOURCE_KINDS["mpijob"], [tmp_path / "sources/heat.yaml"], target, {})
+    judge_batch(batch, tmp_path / "workspace")
+    (one,) = batch.imported
+    assert one.draft.values.get("gpu", {}).get("model") == model
+    asked = [question for question in one.draft.questions if "the run may get GPUs of" in question.message]
+    assert [question.help for question in asked] == ([help] if help else [])
+    assert any(row.what == "vendor of the GPUs" for row in one.runs["lab"].differences) == bool(help)
+
+
+def test_a_scheduler_that_names_a_model_which_no_pool_has(tmp_path: Path) -> None:
+    gpus = re.search(r"#SBATCH --gpus-per-node=\S+|#SBATCH --gres=\S+", SLURM)
+    assert gpus
+    source = SLURM.replace(gpus[0], "#SBATCH --gpus-per-node=h100:4")
+    (one,) = imported(tmp_path, "slurm", source, "job.sbatch", image="pytorch").imported
+    assert ("GPU model", "h100", None) in [
+        (row.what, row.source, row.run) for row in one.runs["lab"].differences
+    ]
