@@ -32,8 +32,11 @@ class DurationError(AmountError):
     """The text is not a duration."""
 
 
-def parse_spec_duration(text: str | int) -> int:
-    """Parse a duration to whole seconds, more than zero. Raises `DurationError`."""
+def parse_spec_duration(text: str | int, span: tuple[int, int] | None = None) -> int:
+    """Parse a duration to whole seconds, more than zero. Raises `DurationError`.
+
+    What is proposed for a number without a unit lies within `span`, in seconds.
+    """
     shown = repr(text) if len(repr(text)) <= _SHOWN else repr(text)[:_SHOWN] + "..."
     if isinstance(text, bool) or not isinstance(text, str | int):
         raise DurationError(f"{shown} is not a time", _GENERAL)
@@ -41,7 +44,7 @@ def parse_spec_duration(text: str | int) -> int:
     if len(written) > _SHOWN:
         raise DurationError(f"{shown} is not a time", _GENERAL)
     if re.fullmatch(r"[0-9]+", written, re.ASCII) and int(written):
-        raise DurationError(f"{shown} has no unit", _GENERAL, _propose_duration_units(int(written)))
+        raise DurationError(f"{shown} has no unit", _GENERAL, _propose_duration_units(int(written), span))
     match = _DURATION.fullmatch("0s" if written and not written.strip("0") else written)
     if not match or not written or text != written:
         raise DurationError(f"{shown} is not a time", _GENERAL, _propose_parsed_duration(written))
@@ -79,12 +82,15 @@ _ISO = re.compile(
 )
 
 
-def _propose_duration_units(number: int) -> list[AmountProposal]:
+def _propose_duration_units(number: int, span: tuple[int, int] | None) -> list[AmountProposal]:
     """Return the plausible readings of a number without a unit; those in minutes or seconds also in larger
     units."""
     if not 0 < number <= MAX_S:
         return []
     letters = next(letters for most, letters in _READINGS if number <= most)
+    if span is not None:
+        fitting = [letter for letter in "hms" if span[0] <= number * _SECONDS[letter] <= span[1]]
+        letters = "".join(fitting)
     proposals = []
     for letter in letters:
         plain, text = format_duration(number * _SECONDS[letter]), f"{number}{letter}"

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
@@ -13,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from gangplan.model.duration import DurationError, parse_spec_duration
+from gangplan.model.profiles import LEAST_GRACE_S, MOST_GRACE_S
 from gangplan.model.quantity import (
     Quantity,
     QuantityError,
@@ -204,11 +206,11 @@ def _parse_price_field(value: Any) -> Decimal:
     return parse_price(value, "a price", "Write an amount of money such as 1.5625, without a currency.")
 
 
-def _parse_duration_seconds(value: Any) -> int:
+def _parse_duration_seconds(value: Any, span: tuple[int, int] | None = None) -> int:
     if not isinstance(value, (str, int)) or isinstance(value, bool):
         raise build_helpful_error("duration", "expected a time", "Write it as 30m, 24h, 7d or 1h30m.")
     try:
-        return parse_spec_duration(value)
+        return parse_spec_duration(value, span)
     except DurationError as error:
         raise unreadable("duration", error) from None
 
@@ -246,6 +248,9 @@ _WEIGHT = {"type": "number", "minimum": 0, "maximum": 1_000_000}
 Cpu = Annotated[Quantity, ReadBy(_parse_cpu_amount, _CPU, Quantity.canonical)]
 Memory = Annotated[Quantity, ReadBy(_parse_memory_amount, _MEMORY, Quantity.canonical)]
 DurationSeconds = Annotated[int, ReadBy(_parse_duration_seconds, _DURATION)]
+GraceSeconds = Annotated[
+    int, ReadBy(partial(_parse_duration_seconds, span=(LEAST_GRACE_S, MOST_GRACE_S)), _DURATION)
+]
 Weight = Annotated[Quantity, ReadBy(_parse_kueue_weight, _WEIGHT, Quantity.canonical)]
 Factor = Annotated[
     Quantity, ReadBy(_parse_resource_factor, {"type": ["number", "string"]}, Quantity.canonical)

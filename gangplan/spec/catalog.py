@@ -3,11 +3,12 @@ from."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from gangplan.model.folders import ROOT_HOME, is_in_folder
 from gangplan.model.frameworks import Framework
 from gangplan.model.image import MpiFamily
-from gangplan.spec.base import ApiVersion, MountPath, Name, Strict
+from gangplan.spec.base import ApiVersion, MountPath, Name, Strict, build_helpful_error
 from gangplan.spec.job import Regime
 from gangplan.spec.team import Day
 
@@ -25,6 +26,18 @@ Repository = Annotated[
 Licence = Annotated[str, Field(pattern=r"^[A-Za-z0-9(][A-Za-z0-9 .()+:-]*$", max_length=253)]
 Line = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+){0,2}$", max_length=32)]
 Tier = Literal["certified", "tested", "community", "untested"]
+
+
+def _refuse_root_home(path: str) -> str:
+    """Return the path itself. Raises an error of `build_helpful_error` if it is in the home of root."""
+    if is_in_folder(path, ROOT_HOME):
+        message = f"only root may enter {ROOT_HOME}, and containers of runs have another user"
+        help = f"Write a folder of that user, such as {path.replace(ROOT_HOME, '/home/mpiuser', 1)}, and build the image so."
+        raise build_helpful_error("root-home", message, help)
+    return path
+
+
+UserPath = Annotated[MountPath, AfterValidator(_refuse_root_home)]
 
 
 class ImageMpi(Strict):
@@ -45,7 +58,7 @@ class ImageSsh(Strict):
     """The SSH server inside an image."""
 
     server: MountPath = Field("/usr/sbin/sshd", description="Path of sshd.", examples=["/usr/sbin/sshd"])
-    config: MountPath = Field(
+    config: UserPath = Field(
         "/home/mpiuser/.sshd_config",
         description="sshd configuration that a non-root user can load.",
         examples=["/home/mpiuser/.sshd_config"],
@@ -57,7 +70,7 @@ class ImageSsh(Strict):
         description="Port of sshd and of the ssh client; above 1023, because it runs without root.",
         examples=[2222],
     )
-    keys: MountPath = Field(
+    keys: UserPath = Field(
         "/home/mpiuser/.ssh",
         description="Where the run's key pair is mounted.",
         examples=["/home/mpiuser/.ssh"],

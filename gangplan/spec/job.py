@@ -12,6 +12,7 @@ from gangplan.spec.base import (
     Cpu,
     DurationSeconds,
     EnvName,
+    GraceSeconds,
     LabelKey,
     LabelValue,
     Memory,
@@ -634,7 +635,7 @@ class TrainingJob(Strict):
     extended_timeout: bool = Field(
         False, description="Set to true for a timeout between 24h and 7d.", examples=[True]
     )
-    grace_period: DurationSeconds | None = Field(
+    grace_period: GraceSeconds | None = Field(
         None,
         description="How long ranks may keep running after SIGTERM (preemption, timeout, a drained node) to save their state; from 30s to 1h; omitted: 2m.",
         examples=["5m"],

@@ -104,6 +104,12 @@ _CLAIMS = (
 _ABSENT = {
     _CLAIMS: "resourceClaims resource_claims resourceClaimTemplates deviceClass device_class dra",
     "Remove it; the cluster's owner gives each team its quota in overlays/<cluster>/cluster.yaml.": "cluster_queue",
+    "Remove it; the cluster's owner raises the Pod Security of a team in overlays/<cluster>/cluster.yaml, below teams.": "podSecurity"
+    " pod_security pod_security_standard",
+    "Write workers: with the number of all of them, which are alike; pods that run something else are roles.": "worker_groups"
+    " worker_group_specs ray_worker_groups",
+    "Write data: {CONNECTION: env} for the keys of a bucket; the team's file declares it below connections.": "s3_data_sets"
+    " s3_datasets s3_data s3 buckets bucket",
     "Remove it; the namespace is set in specs/<team>/team.yaml.": "namespace ns",
     "Write workers, and slots where a worker runs more than one rank: ranks are workers x slots.": "ntasks np nprocs"
     " num_processes n_procs world_size ranks num_ranks tasks",
