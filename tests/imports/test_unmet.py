@@ -1,4 +1,4 @@
-"""What a source says of its hardware and a run does not keep: it is asked about, and lowers the percentage."""
+"""What a source says about its hardware and a run does not keep: it is asked about, and lowers the percentage."""
 
 from __future__ import annotations
 
