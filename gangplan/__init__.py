@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # as type checkers know it; importing typing would slow e
 if TYPE_CHECKING:
     from gangplan.api.job import TrainingJob as TrainingJob
     from gangplan.api.workspace import Draft as Draft
+    from gangplan.api.workspace import Imported as Imported
     from gangplan.api.workspace import InvalidError as InvalidError
     from gangplan.api.workspace import Rendering as Rendering
     from gangplan.api.workspace import Workspace as Workspace
@@ -21,6 +22,7 @@ _HOMES = {
     "Draft": "api.workspace",
     "Finding": "findings",
     "GangplanError": "errors",
+    "Imported": "api.workspace",
     "InvalidError": "api.workspace",
     "Location": "findings",
     "Rendering": "api.workspace",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.api.job import TrainingJob
-from gangplan.api.workspace import Draft, InvalidError, Rendering, Workspace
+from gangplan.api.workspace import Draft, Imported, InvalidError, Rendering, Workspace
 from gangplan.findings import Finding, Location
 from gangplan.reference.schemas import build_format_schema
 from gangplan.rules.model import Severity
@@ -110,6 +110,25 @@ rate-1e-4.yaml
 
 ```
 
+A job of another system becomes a draft too; the kinds are those of [gangplan import](import.md).
+
+```python
+>>> request = {
+...     "TrainingJobName": "digits",
+...     "AlgorithmSpecification": {
+...         "TrainingImage": "registry.example.com/training/pytorch:1",
+...         "ContainerEntrypoint": ["python", "digits.py"],
+...     },
+...     "ResourceConfig": {"InstanceType": "ml.m5.2xlarge", "InstanceCount": 2},
+... }
+>>> imported = workspace.import_job("sagemaker", request, "nlp", image="pytorch")
+>>> imported.draft.file, imported.draft.job.fields["workers"]
+('specs/nlp/migrated-digits.yaml', 2)
+>>> [finding.message for finding in imported.findings if finding.is_error]
+[]
+
+```
+
 Only the names below are meant for programs; anything else may change with any version. Errors that a caller
 can correct are `UserError`, a missing program is another `GangplanError`. Findings are values; `InvalidError`
 alone raises them.
@@ -134,7 +153,7 @@ _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 
 def render_python_page() -> str:
     """Return the page: examples, then every public class with its methods."""
-    classes = (TrainingJob, Workspace, Draft, Rendering, InvalidError, Finding, Location, Severity)
+    classes = (TrainingJob, Workspace, Draft, Rendering, Imported, InvalidError, Finding, Location, Severity)
     return _HEAD + "".join(part for one in classes for part in _render_class_section(one)).rstrip("\n") + "\n"
 
 

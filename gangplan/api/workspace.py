@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +136,23 @@ class Workspace:
         _convert_to_name_tuple("team and name", (team, name))
         return Draft(self, NewFile("job", self.root, name, team, {}), job)
 
+    def import_job(
+        self, kind: str, source: Mapping[str, Any], team: str, *, image: str = "", command: str = ""
+    ) -> Imported:
+        """Draft a job of a team from one of another system: `import_job("sagemaker", request, "nlp")`.
+
+        Kinds are those of `gangplan import` that read YAML or JSON; `image` names one of the catalog, and
+        `command` is what ranks run where the source does not say it. Raises UserError if the source cannot be
+        imported, TypeError if it is no dict.
+        """
+        from gangplan.api.importing import import_value  # few programs import
+
+        batch = import_value(self.root, kind, source, team, image, command)
+        (one,) = batch.imported
+        percent = {cluster: same.percent for cluster, same in one.runs.items()}
+        draft = self.draft(team, one.draft.name, TrainingJob.from_yaml(one.text))
+        return Imported(draft, percent, batch.everything)
+
     def __repr__(self) -> str:
         return f"Workspace({os.fspath(self.root)!r})"
 
@@ -217,6 +234,19 @@ class Draft:
         with create_temporary_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
             request = Request(folder, specs=(self.file,), engine="serial")
             return list(examine_workspace(request, resolve_day(clock.read_today()), [])[0].findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A job from another system as a draft.
+
+    `percent` says by cluster how much of the source is so in the run. `findings` ask what a person must know,
+    at lines of the source as JSON, and say what is wrong with the job.
+    """
+
+    draft: Draft
+    percent: dict[str, int]
+    findings: list[Finding]
 
 
 def _convert_to_name_tuple(what: str, given: str | Sequence[str]) -> tuple[str, ...]:

@@ -68,11 +68,12 @@ def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
         write_imported_files(root, new, batch.before, after)
     _write_import_report(batch, outputs, options, writes)
     if options.is_dry:
-        for one in good:
+        for one in batch.imported:  # also those with errors: corrected by hand, they may be saved
             sys.stdout.write(f"# {one.draft.file}\n{one.text}")
     elif not writes:
         errors = sum(one.is_error for one in findings)
-        sys.stderr.write(f"nothing was written: {format_plural(errors, 'error')}\n")
+        shown = "; -n prints the specs" if batch.imported else ""
+        sys.stderr.write(f"nothing was written: {format_plural(errors, 'error')}{shown}\n")
     elif not options.is_quiet:
         earlier = sum(bool(one.earlier) for one in good)
         known = f"; {format_plural(earlier, 'spec')} of an earlier import stayed" if earlier else ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from typing import Any
 
-from gangplan.findings import Finding, sort_findings
+from gangplan.findings import Finding, Location, sort_findings
 from gangplan.imports.account import Account
 from gangplan.imports.comments import add_comments
 from gangplan.imports.draft import ImportTarget, SpecDraft
@@ -15,7 +16,14 @@ from gangplan.imports.kinds import SourceKind
 from gangplan.imports.mapping import draft_workload_spec
 from gangplan.imports.others import describe_missing_kind
 from gangplan.imports.refused import RefusedSourceError
-from gangplan.imports.sources import OtherObject, SourceObject, find_unfilled_values, list_source_files
+from gangplan.imports.sources import (
+    GIVEN,
+    OtherObject,
+    SourceObject,
+    find_unfilled_values,
+    list_source_files,
+    read_given_source,
+)
 from gangplan.imports.suggest import Suggestion, apply_suggestions
 from gangplan.imports.trials import convert_to_sweep
 from gangplan.imports.workload import SourceJob
@@ -83,6 +91,23 @@ def read_batch(
     if not found and not batch.findings:
         place = files[0] if files else named[0]
         batch.findings.append(Finding(IMPORT_SOURCE, kind.place(place), *describe_missing_kind(kind, files)))
+    return _draft_sources(batch, kind, found, home)
+
+
+def read_given_batch(kind: SourceKind, value: Mapping[str, Any], home: ImportTarget) -> Batch:
+    """Draft a spec for a source that a program gives as a value: a JSON document named `source`."""
+    found = read_given_source(value, kind.takes)
+    batch = Batch()
+    if not found:
+        help = f"gangplan import {kind.name} -h says what it reads."
+        batch.findings.append(Finding(IMPORT_SOURCE, Location(GIVEN), f"this is no {kind.label}", help))
+    return _draft_sources(batch, kind, found, home)
+
+
+def _draft_sources(
+    batch: Batch, kind: SourceKind, found: Sequence[SourceObject], home: ImportTarget
+) -> Batch:
+    """Add a draft for each source to the batch, or the reasons why there is none."""
     specs = {path.stem: path for path in (home.workspace.root / SPECS / home.team).rglob("*.yaml")}
     taken, again = set(specs), set[str]()
     for source in found:

@@ -171,9 +171,19 @@ def _complete_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod: S
         entry["user"] = {"uid": uid, "gid": gid or uid}
     elif gid and gid != _DEFAULT_USER:
         entry["user"] = {"uid": _DEFAULT_USER, "gid": gid}
-    keys = draft.work.ssh_keys
-    if entry.get("mpi") and keys and not keys.startswith("/root"):
-        ssh = {"keys": keys} if keys != Image.model_fields["ssh"].default.keys else {}
+    node = draft.work.ssh_keys
+    if entry.get("mpi") and node is not None and node.text():
+        keys, default = node.text(), Image.model_fields["ssh"].default.keys
+        ssh = {"keys": keys} if keys != default else {}
+        if keys.startswith("/root"):
+            why = f"the user of a run cannot read {keys}, and the image looks for its keys there"
+            draft.wonder(
+                node,
+                why,
+                f"Rebuild the image with an SSH server that reads {default} (docs/containerfiles.md).",
+            )
+            draft.miss("image", "folder of the SSH keys", keys, default, why)
+            ssh = {}
         words = list(pod.main.command)
         if "-f" in words[:-1] and words[0].endswith("sshd"):
             config = words[words.index("-f") + 1]

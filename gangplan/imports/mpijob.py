@@ -65,7 +65,7 @@ def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJ
     runs = spec["runLauncherAsWorker"].mapped("launcher.runsRanks").value is True
     spec["launcherCreationPolicy"].dropped(_BY_THE_RUN)
     spec["mpiImplementation"].mapped("images.mpi.implementation")
-    spec["sshAuthMountPath"].mapped("images.ssh.keys")
+    keys = spec["sshAuthMountPath"].mapped("images.ssh.keys")
     if workers is not None:
         for name in ("command", "args"):
             workers.main.node[name].dropped("gangplan starts the SSH server of the workers")
@@ -77,7 +77,7 @@ def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJ
         roles,
         settings,
         MPI_IMPLEMENTATIONS.get(spec["mpiImplementation"].text(), "OpenMPI"),
-        spec["sshAuthMountPath"].text(),
+        keys or None,
         runs and workers is not None,
         sets=MPI_OPERATOR_VARIABLES,
     )

@@ -14,6 +14,7 @@ from gangplan.spec.nodes import PoolGpu
 _MOST_GPUS = 16
 _PAGES = "hugepages-"
 _NVIDIA = "nvidia.com/"
+_VENDORS = ("amd.com/", "gpu.intel.com/", "habana.ai/")
 
 
 def map_resources(draft: SpecDraft, role: PodRole) -> None:
@@ -106,12 +107,18 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
 
 
 def _is_gpu(draft: SpecDraft, name: str) -> bool:
-    """Return whether a resource is GPUs: one of NVIDIA, or one that a pool of the clusters uses."""
+    """Return whether a resource is GPUs: of a vendor of GPUs, unless pools state it as a device, or of a pool."""
     offered = {gpu.resource for gpu in _list_offered_gpus(draft)}
+    is_vendors = name.startswith(_VENDORS) and name in GPU_RESOURCES and not _is_device_of_pool(draft, name)
     is_nvidias = name.startswith(_NVIDIA) and (
         name in GPU_RESOURCES or _parse_gpu_model_from_name(name) != ""
     )
-    return name.startswith(MIG_PREFIX) or name in offered or is_nvidias
+    return name.startswith(MIG_PREFIX) or name in offered or is_nvidias or is_vendors
+
+
+def _is_device_of_pool(draft: SpecDraft, name: str) -> bool:
+    pools = [pool for one in draft.home.clusters.values() for pool in one.node_pools.values()]
+    return any(name in pool.devices for pool in pools)
 
 
 def _parse_gpu_model_from_name(name: str) -> str:
@@ -136,7 +143,11 @@ def _choose_gpu_model(draft: SpecDraft, name: str, nodes: list[SourceNode]) -> N
         return
     message = f"without a model, the run may get GPUs of {' or '.join(others)}"
     named = ", ".join(one for one in own if one)
-    help = f"Write gpu.model: {named}." if named else f"Choose a cluster with GPUs of {vendor}."
+    help = (
+        f"Write gpu.model: {named}."
+        if named
+        else f"Give a pool of cluster.yaml gpu: {{model: MODEL, count: 8, resource: {name}}}, and the spec its gpu.model."
+    )
     draft.wonder(nodes[0], message, help)
     draft.miss("devices", "vendor of the GPUs", vendor, None, message)
 

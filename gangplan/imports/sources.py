@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,8 @@ from gangplan.source import Document, FileLimits, load_all_documents
 _YAML = (".yaml", ".yml", ".json")
 _LIMITS = FileLimits(max_bytes=4 << 20, max_depth=64, max_entries=200_000)
 _MOST_FILES = 5000
+# The name of a source that is a value, in place of its file.
+GIVEN = "source"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^{}]*))?\}|\$([A-Z_][A-Z0-9_]*)")
 _HELM = re.compile(r"\{\{.*?\}\}")
 # What a reader of a published manifest has to replace: <account>, REPLACE_WITH_YOUR_CLAIM, CHANGE_ME.
@@ -115,6 +118,24 @@ def read_source_objects(
     if len(files) > 1 and shared:
         found = [replace(one, others=[*one.others, *shared]) for one in found]
     return found, findings
+
+
+def read_given_source(
+    value: Mapping[str, Any], takes: Callable[[Mapping[str, Any]], bool]
+) -> list[SourceObject]:
+    """Return the objects that the reader takes of a value, which is written as JSON to give it lines.
+
+    What JSON does not have, such as the dates in answers of SageMaker, becomes text.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"
+    documents, _ = load_all_documents(text.encode("utf-8", "surrogatepass"), GIVEN, _LIMITS)
+    every = [one for document in documents for one in _iterate_objects_in_document(document, ())]
+    others = [OtherObject(one, document, base) for document, base, one in every]
+    return [
+        SourceObject(Account.of(document, base), one, Comments(text, document, base), others)
+        for document, base, one in every
+        if takes(one)
+    ]
 
 
 def _iterate_objects_in_document(

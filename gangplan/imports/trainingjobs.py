@@ -64,7 +64,7 @@ XGBOOSTJOB = JobKind(
 JAXJOB = JobKind(
     "JAXJob", "jaxReplicaSpecs", "jax", "plain", "jax", ("Worker",),
     sets=frozenset({"COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID"}),
-    told="COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID are JAX_COORDINATOR_ADDRESS (with its port), JAX_NUM_PROCESSES and JAX_PROCESS_ID in a run, which jax.distributed.initialize() reads by itself",
+    told="COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID are JAX_COORDINATOR_ADDRESS (with its port), JAX_NUM_PROCESSES and JAX_PROCESS_ID in a run; the program gives the last two to jax.distributed.initialize() (docs/job-commands.md)",
 )  # fmt: skip
 PADDLEJOB = JobKind(
     "PaddleJob", "paddleReplicaSpecs", "paddle", "plain", "plain", ("Master", "Worker"),

@@ -262,7 +262,7 @@ def _map_mpi_policy(work: SourceJob, mpi: SourceNode) -> None:
         )
         slots = int(gpus) if number == 1 and gpus.isdigit() and int(gpus) > 1 else number
         work.settings["slots"] = SourceSetting(slots, per_node.mapped("slots") if per_node else mpi)
-    work.ssh_keys = mpi["sshAuthMountPath"].mapped("images.ssh.keys").text()
+    work.ssh_keys = mpi["sshAuthMountPath"].mapped("images.ssh.keys") or None
     work.runs_on_launcher = mpi["runLauncherAsNode"].mapped("launcher.runsRanks").value is True
     mpi["mpiImplementation"].mapped("images.mpi.implementation")
     if work.runs_on_launcher and work.launcher is not None:

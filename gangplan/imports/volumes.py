@@ -154,7 +154,8 @@ def _map_secret_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolum
     if not volume.reference:
         draft.ask(source, "the secret has no name", "Correct the source.")
         return
-    if path == draft.work.ssh_keys.rstrip("/") and path:
+    keys = draft.work.ssh_keys
+    if keys is not None and path and path == keys.text().rstrip("/"):
         volume.node.dropped("a run has keys of its own for SSH")
         mount.node.dropped("a run has keys of its own for SSH")
         return

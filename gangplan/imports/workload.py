@@ -118,7 +118,7 @@ class SourceJob:
     roles: tuple[PodRole, ...]
     settings: dict[str, SourceSetting] = field(default_factory=dict)
     mpi: str = ""
-    ssh_keys: str = ""
+    ssh_keys: SourceNode | None = None
     runs_on_launcher: bool = False
     framework: str = ""
     ranks: int = 0

@@ -96,6 +96,18 @@ def test_nothing_is_written_when_one_source_is_wrong(root: Path) -> None:
     assert TARGET in tree(root)
 
 
+def test_a_dry_run_prints_specs_with_errors_so_that_they_can_be_corrected(root: Path) -> None:
+    assert "replicas: 4" in MPIJOB
+    write(root.parent / "sources", {"heat.yaml": MPIJOB.replace("replicas: 4", "replicas: 400")})
+    outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root)
+    assert outcome.code == Exit.INPUT
+    assert "; -n prints the specs\n" in outcome.err
+    shown = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "-n")
+    assert shown.code == Exit.INPUT
+    assert f"# {TARGET}\n" in shown.out
+    assert "workers: 400" in shown.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

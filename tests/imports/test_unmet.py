@@ -48,6 +48,13 @@ UNMET = {
             "registry.example.com/physics/heat:1.4",
         ),
     ),
+    "an SSH server with keys of root": (
+        "mpijob",
+        MPIJOB,
+        ("sshAuthMountPath: /home/mpiuser/.ssh", "sshAuthMountPath: /root/.ssh"),
+        "the user of a run cannot read /root/.ssh",
+        ("folder of the SSH keys", "/root/.ssh", "/home/mpiuser/.ssh"),
+    ),
 }
 
 
@@ -67,6 +74,12 @@ def test_what_the_run_does_not_keep_lowers_the_percentage(case: str, tmp_path: P
 VENDORS = {
     "AMD where there is one such pool": (AMD, "amd.com/gpu", "mi300x", ""),
     "AMD where there are two": (AMD + OTHER_AMD, "amd.com/gpu", None, "Write gpu.model: mi250x, mi300x."),
+    "AMD where there is none": (
+        "",
+        "amd.com/gpu",
+        None,
+        "Give a pool of cluster.yaml gpu: {model: MODEL, count: 8, resource: amd.com/gpu}, and the spec its gpu.model.",
+    ),
     "NVIDIA next to AMD": (AMD, "nvidia.com/gpu", "a100-80gb", ""),
     "near: NVIDIA alone": ("", "nvidia.com/gpu", None, ""),
 }
