@@ -7,12 +7,11 @@ Weights & Biases, JSON Web Tokens (RFC 7519), PEM (RFC 7468).
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from gangplan.model.secret_words import REFERENCE, compute_entropy, is_secret_value, judge_secret_name
 from gangplan.records import dataclass
 
 RANDOM_TEXT = "a text of random characters, as keys and tokens are"
@@ -68,44 +67,6 @@ _HINT = re.compile(
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
 _LONGEST_NAME = 128
 _STORED = re.compile(r"^kind:[ \t]+Secret[ \t]*$", re.MULTILINE)
-
-# Words of a name that say what its value is. PWD is a folder, TOKENS and TOKENIZER are about language.
-CERTAIN = ("PASSWORD", "PASSWD", "PASSPHRASE")
-LIKELY = frozenset({"TOKEN", "SECRET", "CREDENTIAL", "CREDENTIALS", "KEY", "APIKEY"})
-# Ends of a name, without the separators of its words, that mean a secret and hardly anything else.
-MEANT = (
-    *(
-        "APIKEY",
-        "ACCESSKEY",
-        "SECRETKEY",
-        "PRIVATEKEY",
-        "ACCOUNTKEY",
-        "SIGNINGKEY",
-        "ENCRYPTIONKEY",
-        "AUTHKEY",
-    ),
-    *("AUTHTOKEN", "ACCESSTOKEN", "BEARERTOKEN", "REFRESHTOKEN", "APITOKEN", "HFTOKEN", "HUBTOKEN"),
-    *("HUGGINGFACETOKEN", "WANDBTOKEN", "GITHUBTOKEN", "GITLABTOKEN", "CLIENTSECRET", "APISECRET"),
-)
-# Last words of names that are about a secret and do not hold it.
-_ABOUT = frozenset(
-    {"REF", "FILE", "PATH", "NAME", "SECRET", "KEY", "POLICY", "LENGTH", "REQUIRED", "ENABLED", "STDIN"}
-)
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_LEAST, _LEAST_MEANT, _LEAST_CERTAIN = 16, 8, 6
-# Bits per character: random hexadecimal text has 3.2 to 3.9 at 20 to 64 characters, words below 3.
-_BITS = 3.0
-
-_REFERENCE = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Za-z_]\w*|\{[a-z]+\}|<[^>]*>|\{\{.*")
-_DIGEST = re.compile(r"(?:.*@)?sha(?:256|512):[0-9a-f]+|(?:SHA256|MD5):\S+")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_PATH = re.compile(r"(?:/|\./|\.\./|~/|[a-z0-9+.-]+://)\S*")
-# Words as people write them, joined: team-nlp-s3, TopologyAwareScheduling, created_at, AWS_ACCESS_KEY.
-_SEGMENT = r"(?:[A-Z]?[a-z]++|[A-Z]{2,}+(?![a-z]))*+[0-9]{0,8}+"
-_NAME = re.compile(rf"{_SEGMENT}(?:[-_./:]{_SEGMENT})*+")
-# SECRET/KEY, as a spec names a secret.
-_SECRET_KEY = re.compile(r"[a-z0-9][-a-z0-9.]*/[A-Za-z0-9_.-]+")
-_PLAIN = frozenset({"true", "false", "null", "none", "yes", "no", "required", "optional", "changeme"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +126,7 @@ def _find_passwords_in_urls(text: str) -> Iterator[Secret]:
     if "@" not in text or "://" not in text:
         return
     for match in _URL.finditer(text):
-        if not _REFERENCE.fullmatch(match.group(1)):
+        if not REFERENCE.fullmatch(match.group(1)):
             yield Secret(match.start(1), "a password in an address", "", len(match.group(1)))
 
 
@@ -195,16 +156,16 @@ def is_random(value: str) -> bool:
     if classes.count("d") < _ANY_DIGITS or not {"u", "l"} <= {*classes} or value.count("/") > 2:
         return False
     pairs = [one != other for one, other in pairwise(classes) if "x" not in (one, other)]
-    return sum(pairs) >= _ANY_TURNS * len(pairs) and entropy(value) >= _ANY_BITS
+    return sum(pairs) >= _ANY_TURNS * len(pairs) and compute_entropy(value) >= _ANY_BITS
 
 
 def _find_secrets_by_name(text: str) -> Iterator[Secret]:
     for match in _find_secret_name_pairs(text):
-        certainty = _rate_secret_name(match["name"])
+        certainty = judge_secret_name(match["name"])
         if not certainty:
             continue
         group = next(name for name in ("aq", "as", "ap") if match[name] is not None)
-        if looks_secret(match[group], certainty):
+        if is_secret_value(match[group], certainty):
             # `.` and `-` belong to names of options and settings: --db-password=..., spring.password=...
             name = match["name"].strip("-")
             yield Secret(match.start(group), "what looks like a secret", name, len(match[group]))
@@ -226,45 +187,6 @@ def _find_secret_name_pairs(text: str) -> Iterator[re.Match[str]]:
         if found:
             end = found.end()
             yield found
-
-
-def _rate_secret_name(name: str) -> int:
-    """Return 3 if a name can only mean a password, 2 for a key or token, 1 for a possible secret, else 0."""
-    words = [word.upper() for word in _WORDS.findall(name)]
-    whole = "".join(words)
-    if not words:
-        return 0
-    if any(word in whole for word in CERTAIN):
-        return 0 if words[-1] in _ABOUT else 3
-    if whole.endswith(MEANT):
-        return 2
-    # KEY and TOKEN describe many things (cacheKeyPrefix, tokenCount), so only the last word counts.
-    return 1 if words[-1] in LIKELY or words[-2:] == ["KEY", "ID"] else 0
-
-
-def looks_secret(value: str, certainty: int) -> bool:
-    """Return whether a value under such a name is a secret, not a reference, a path, a number or a word."""
-    if value.lower() in _PLAIN or any(
-        form.fullmatch(value) for form in (_REFERENCE, _DIGEST, _UUID, _PATH, _SECRET_KEY)
-    ):
-        return False
-    if certainty == 3:
-        return len(value) >= _LEAST_CERTAIN
-    has_digit = any(char.isdigit() for char in value)
-    has_both = value.lower() != value and value.upper() != value
-    if " " in value or value.isdigit() or not (has_digit or has_both):
-        return False
-    # Under such a name, a single word with a digit is not the name of a Secret: people write those with
-    # dashes.
-    if certainty == 2 and has_digit and value.isalnum():
-        return len(value) >= _LEAST_MEANT
-    return len(value) >= _LEAST and not _NAME.fullmatch(value) and entropy(value) >= _BITS
-
-
-def entropy(value: str) -> float:
-    """Return the Shannon entropy in bits per character."""
-    counts = Counter(value)
-    return -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
 
 
 def is_secret_manifest(text: str) -> bool:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from gangplan.findings import Problem
+from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.job import Job
 from gangplan.plan.launchers import SHELL_NAMES, find_script_index, is_python, program_name_of, strip_prefixes
 from gangplan.plan.launchers.prefixes import ASSIGNMENT_PATTERN
@@ -18,6 +19,7 @@ from gangplan.plan.operators import (
 )
 from gangplan.plan.problems import format_flow_list, is_pasteable, join_shell_words
 from gangplan.rules.commands import (
+    COMMAND_HOSTS,
     COMMAND_ONE_WORD,
     COMMAND_PLACEHOLDER,
     COMMAND_SHELL,
@@ -54,6 +56,7 @@ _ANGLES = re.compile(r"(?:^|=)<([A-Za-z][A-Za-z0-9 _.-]{2,40})>$")
 _TOKENS = frozenset(
     {"pad", "unk", "mask", "eos", "bos", "sep", "cls", "image", "video", "audio", "stdin", "think"}
 )
+_PARAMETER_SERVER = re.compile(r"--(?:(?:ps|worker)[_-]hosts=|job[_-]name=ps(?:=|$))")
 _BUILTINS = frozenset(
     {
         "cd",
@@ -94,6 +97,23 @@ def check_command_words(job: Job, is_sound: SoundnessCheck | None = None) -> Ite
             continue
         yield from _find_unexpanded_variable(job, index, word, is_sound)
         yield from _find_unfilled_placeholder(index, word)
+        yield from _find_parameter_server(job, index, word)
+
+
+def _find_parameter_server(job: Job, index: int, word: str) -> Iterator[Problem]:
+    """Yield a problem of an option for parameter servers, where all ranks get the same command.
+
+    The options are those of TensorFlow 1's distributed programs (tensorflow/docs, r1.15, deploy/distributed).
+    """
+    following = job.command[index + 1] if index + 1 < len(job.command) else ""
+    if job.image.framework in ONE_RANK_FRAMEWORKS or not _PARAMETER_SERVER.match(f"{word}={following}"):
+        return
+    message = f"{word.partition('=')[0]} is for parameter servers, but all {job.ranks} ranks of the run get this command"
+    help = (
+        "Remove it and train with all-reduce, such as Horovod; or use an image with framework: tensorflow and"
+        " give the servers as roles: {ps: {workers: 2}} (docs/pods.md)."
+    )
+    yield Problem(("command", index), message, help, COMMAND_HOSTS)
 
 
 def check_word_lengths(

@@ -59,11 +59,15 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
         help = "Remove one of them from an after; the arrows mean 'comes after'."
         context.report(AFTER_CYCLE, context.where("after", key=True), message, help)
         return job
-    found = [
-        one
-        for index, name in enumerate(dict.fromkeys(context.spec.spec.after))
-        if (one := _resolve_awaited_job(context, order, job, engine, name, index))
-    ]
+    found: list[AwaitedJob] = []
+    names = context.spec.spec.after
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            context.report(
+                AFTER_UNUSABLE, context.where("after", index), f"{name} is named twice", "Remove one."
+            )
+        elif one := _resolve_awaited_job(context, order, job, engine, name, index):
+            found.append(one)
     client, uid, gid = resolve_client_image(context, "after")
     return replace(job, after=RunDependencies(tuple(found), engine, client, uid, gid))
 

@@ -13,7 +13,7 @@ from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan, list_claim_origins
 from gangplan.resolve.mounts import check_mounts, check_workdir
 from gangplan.resolve.scratch import resolve_scratch_env, resolve_scratch_mount
-from gangplan.resolve.secrets import check_reserved_env, resolve_secrets
+from gangplan.resolve.secrets import check_reserved_env, check_secret_names, resolve_secrets
 from gangplan.resolve.variables import merge_env_layers
 from gangplan.rules.core import SPEC_VALUE
 from gangplan.rules.specs import (
@@ -37,6 +37,7 @@ def resolve_data(
     _resolve_checkpoint(context, plan, workers, image)
     resolve_secrets(context, plan)
     check_reserved_env(context)
+    check_secret_names(context)
     plan.mounts.extend(resolve_config_mounts(context))
     plan.mounts.extend(resolve_scratch_mount(context, scratch))
     if context.spec.spec.volumes:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from gangplan.model.amounts import format_with_unit
 from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.model.job import EnvVar, PulledImage, Resources, TargetPool, ValueOrigin
+from gangplan.model.profiles import LAUNCHER_LADDER, size_launcher
 from gangplan.model.quantity import Quantity
 from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.placement import ChosenPlacement
-from gangplan.resolve.reach import resolve_launcher_demand
+from gangplan.resolve.reach import PodDemand, resolve_launcher_demand
 from gangplan.rules.specs import LAUNCHER_ONE_WORKER, LAUNCHER_RESOURCES, LAUNCHER_TORCH
+from gangplan.rules.workers import LAUNCHER_SMALL
 
 THREADS = "OMP_NUM_THREADS"
+# A launcher with less than this part of its usual amount is reported.
+_LEAST_SHARE = 4
 
 
 def _runs_ranks(context: JobResolution, image: PulledImage, workers: int) -> bool:
@@ -58,7 +63,24 @@ def resolve_launcher(
     if _runs_ranks(context, image, workers):
         return LauncherPod(worker, placement.worker, True)
     beside = resolve_launcher_demand(context, workers)
+    _check_launcher_size(context, beside, workers)
     return LauncherPod(Resources(beside.cpu, beside.memory), placement.launcher, False)
+
+
+def _check_launcher_size(context: JobResolution, beside: PodDemand, workers: int) -> None:
+    """Report a launcher that is far smaller than gangplan would make it for so many workers."""
+    if workers <= LAUNCHER_LADDER[0][0]:
+        return
+    usual = dict(zip(("cpu", "memory"), size_launcher(workers), strict=True))
+    for name, given in (("cpu", beside.cpu), ("memory", beside.memory)):
+        if given.nano * _LEAST_SHARE < usual[name].nano:
+            amount, rest = format_with_unit(name, given), format_with_unit(name, usual[name])
+            context.report(
+                LAUNCHER_SMALL,
+                context.where("launcher", name),
+                f"the launcher of {workers} workers has {amount}; without launcher.{name} it has {rest}",
+                f"Remove launcher.{name}.",
+            )
 
 
 def add_threads(plan: DataPlan, cpu: Quantity, slots: int) -> None:

@@ -6,6 +6,7 @@ from gangplan.model.frameworks import START_VARIABLES
 from gangplan.model.job import EnvVar, Mount, ValueOrigin
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan, list_named_origins
+from gangplan.rules.security import SECRET_SUSPECTED
 from gangplan.rules.specs import ENV_RESERVED, ENV_TWICE, SECRET_UNKNOWN
 
 # Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them silently
@@ -37,6 +38,9 @@ RESERVED_ENV = frozenset(
         *(name for names in START_VARIABLES.values() for name in names),
     }
 )
+
+# Without one of these in its name, a variable is not named like a secret.
+_SECRET_WORDS = ("PASS", "TOKEN", "SECRET", "CRED", "KEY")
 
 
 def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
@@ -86,3 +90,31 @@ def check_reserved_env(context: JobResolution) -> None:
                     f"'{name}' is set for every run; a value of your own would break the launch",
                     "Remove it.",
                 )
+
+
+def check_secret_names(context: JobResolution) -> None:
+    """Report variables that are named like secrets and have their value in the spec.
+
+    Those whose value looks like a secret are left out: the scan of the file reports them as errors.
+    """
+    given = context.spec.spec.env
+    named = [name for name in given if any(word in name.upper() for word in _SECRET_WORDS)]
+    if not named:
+        return
+    from gangplan.model.secret_words import (
+        is_named_like_secret,
+        is_secret_value,
+        judge_secret_name,
+    )  # few have such names
+
+    for name in named:
+        value = given[name]
+        if not isinstance(value, str) or not is_named_like_secret(name, value):
+            continue
+        certainty = judge_secret_name(name)
+        if not certainty or not is_secret_value(value, certainty):
+            message = f"{name} is named like a secret, and its value is in Git"
+            help = (
+                f"Take it from a secret: secrets: {{env: {{{name}: SECRET/KEY}}}}; leave it if it is public."
+            )
+            context.report(SECRET_SUSPECTED, context.where("env", name), message, help)

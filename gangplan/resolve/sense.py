@@ -1,4 +1,4 @@
-"""Checks of whether a worker can train: memory and CPU for its GPUs, and a GPU for each rank."""
+"""Checks of whether a run can train well: memory, CPU and ranks for GPUs, cores to bind to, and the network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.rules.model import WARNING, Rule
 from gangplan.rules.specs import SLOTS_NOT_GPUS
-from gangplan.rules.workers import CPU_TINY, MEMORY_TINY, MIG_SLICES, RANKS_SHARE_GPUS
+from gangplan.rules.workers import (
+    BINDING_SHARED,
+    CPU_TINY,
+    MEMORY_TINY,
+    MIG_SLICES,
+    NETWORK_SLOW,
+    RANKS_SHARE_GPUS,
+)
 from gangplan.spec.nodes import NodePool
 
 # Frameworks whose ranks use NCCL between GPUs, unless the program chooses otherwise.
@@ -24,6 +31,9 @@ _LEAST_MEMORY = Quantity.of(1 << 30)
 _LEAST_CPU = Quantity.of(1)
 # With this variable, newer NCCL lets ranks share a GPU (experimental).
 _SHARING = "NCCL_MULTI_RANK_GPU_ENABLE"
+
+# Nodes, or GPUs of several nodes, and the least bandwidth of each node in Gbit/s (founding requirement NET-13).
+_BANDWIDTHS = ((16, 1 << 30, 25), (8, 32, 10))
 
 
 def check_sense(
@@ -36,11 +46,62 @@ def check_sense(
 ) -> None:
     """Check counts against the cluster's limits, and a worker's ranks, CPU and memory against its GPUs."""
     check_counts(context, workers, shape.gpus)
+    _check_binding(context, shape, slots)
     if shape.gpus:
         _check_ranks(context, shape, workers, slots, image)
         if placement is not None:  # else no node is large enough, which is reported
             _check_amounts(context, shape, placement.node_pool)
             _check_shared(context, placement, workers * slots, image)
+            if image is not None and image.framework != "plain":
+                _check_network(context, placement, shape.gpus, workers)
+
+
+def _check_binding(context: JobResolution, shape: WorkerShape, slots: int) -> None:
+    """Check that ranks which are bound to cores have cores of their own."""
+    mpi, one = context.spec.spec.mpi, Quantity.of(1).nano
+    if mpi is None or mpi.bind_to != "core":
+        return
+    cpu = format_with_unit("cpu", shape.cpu)
+    least = f"{slots} {'rank' if slots == 1 else 'ranks'}"
+    if shape.cpu.nano < slots * one:
+        message = f"bindTo: core binds {least} to a core each, but a worker has {cpu}"
+    elif shape.cpu.nano % one:
+        message = f"bindTo: core, but a worker with {cpu} has no cores of its own: pods of one node bind to the same"
+    else:
+        return
+    help = f"Write cpu: {max(slots, -(-shape.cpu.nano // one))}, or remove bindTo."
+    context.report(BINDING_SHARED, context.where("mpi", "bindTo"), message, help)
+
+
+def _check_network(context: JobResolution, placement: ChosenPlacement, gpus: int, workers: int) -> None:
+    """Check the bandwidth of the nodes, where it is stated and no RDMA is used, against their number."""
+    pool, fabric = placement.node_pool, placement.fabric
+    if pool.network_gbps is None or fabric.resources or fabric.access.name:
+        return
+    nodes = -(-workers // max(1, pool.gpu.count // gpus)) if pool.gpu else workers
+    needed = next(
+        (
+            gbps
+            for least, least_gpus, gbps in _BANDWIDTHS
+            if nodes >= least or (nodes > 1 and workers * gpus >= least_gpus)
+        ),
+        0,
+    )
+    if pool.network_gbps >= needed:
+        return
+    others = [
+        name
+        for name, one in context.cluster.spec.node_pools.items()
+        if one.gpu and (one.rails or one.fabric or (one.network_gbps or 0) >= needed)
+    ]
+    better = f"Name a pool with RDMA or a faster network ({', '.join(others)})" if others else ""
+    context.report(
+        NETWORK_SLOW,
+        context.origin_of("workers", ("workers",)),
+        f"{workers} workers are on {nodes} nodes with {pool.network_gbps} Gbit/s each (pool '{placement.name}'), which"
+        f" need {needed} to keep their GPUs busy",
+        f"{better}, or use fewer nodes." if better else "Use fewer nodes, or another cluster.",
+    )
 
 
 def _check_ranks(

@@ -25,7 +25,8 @@ COMMAND_HOSTS = Rule(
     why=(
         "The pods of a run get their names when it starts, so hosts named in a command belong to "
         "something else or do not exist. gangplan passes the run's own hosts to every launcher that it "
-        "knows."
+        "knows. Options for parameter servers (--ps_hosts, --job_name ps) give hosts different tasks, but all ranks "
+        "of a run get the same command."
     ),
     fix="Remove the option.",
 )

@@ -20,10 +20,11 @@ SECRET_LITERAL = Rule(
 SECRET_SUSPECTED = Rule(
     "secret-suspected",
     WARNING,
-    "A text looks like a key or a token.",
+    "A text looks like a key or a token, or a variable is named like one.",
     why=(
-        "It has random letters of both cases and digits, which nobody writes by hand, under a name that "
-        "says nothing. Certificates, public keys, digests and checksums are recognised and not reported. "
+        "Either it has random letters of both cases and digits, which nobody writes by hand, under a name "
+        "that says nothing; certificates, public keys, digests and checksums are recognised and not reported. "
+        "Or a variable such as AUTH_TOKEN or DB_PASSWORD has its value in a spec: even a weak password is one. "
         "The finding shows no character of the text."
     ),
     fix=(

@@ -1,4 +1,4 @@
-"""Rules about workers that cannot train: memory, CPU and ranks for their GPUs."""
+"""Rules about runs that cannot train well: memory, CPU, ranks, cores, network and launcher."""
 
 from __future__ import annotations
 
@@ -71,5 +71,47 @@ GPUS_FORGOTTEN = Rule(
         "Set gpus, or request no more than a node without GPUs has. Write gpus: 0 if you want none, and "
         "placement: {nodePool: ...} if you do want these nodes."
     ),
+    waivable=True,
+)
+
+BINDING_SHARED = Rule(
+    "binding-shared",
+    WARNING,
+    "Ranks are bound to cores that are not theirs alone.",
+    why=(
+        "kubelet gives a container cores of its own only for a whole number of CPUs (CPU manager with the policy "
+        "static, stable since Kubernetes 1.26). With a fraction, a container sees all cores of its node, and the ranks of "
+        "every such pod are bound to the same first ones. With fewer CPUs than ranks, there are not enough "
+        "cores to bind to."
+    ),
+    fix="Write a whole number of CPUs, at least one for each rank, or remove bindTo.",
+    waivable=True,
+)
+
+NETWORK_SLOW = Rule(
+    "network-slow",
+    WARNING,
+    "The network of the nodes is slow for so many of them.",
+    why=(
+        "In each step every node sends and receives about twice the size of the gradients (ring all-reduce), so "
+        "a network that serves two nodes well keeps the GPUs of sixteen waiting. The least bandwidths are those "
+        "of the founding requirements: 10 Gbit/s from 8 nodes or 32 GPUs, 25 Gbit/s from 16 nodes. Runs that use "
+        "RDMA are not judged by it, nor are pools whose networkGbps is not stated."
+    ),
+    fix="Name a pool with a faster network or RDMA, or use fewer workers with more GPUs each.",
+    waivable=True,
+)
+
+LAUNCHER_SMALL = Rule(
+    "launcher-small",
+    WARNING,
+    "The launcher is very small for so many workers.",
+    why=(
+        "mpirun starts an SSH session for each worker and keeps a connection to the daemon there. With little "
+        "CPU the sessions time out before all workers have started; with little memory the kernel kills the "
+        "launcher, and the run with it. Reported from 17 workers on, below a quarter of what gangplan gives a "
+        "launcher for so many."
+    ),
+    fix="Remove launcher.cpu and launcher.memory, so that gangplan chooses them by the number of workers.",
     waivable=True,
 )

@@ -111,6 +111,12 @@ REFUSED = {
     "other times": ({"weekly": WEEKLY}, "after: [nightly, weekly]", "after-never", "starts at other times"),
     "runs once": ({"prepare": PLAIN}, "after: [nightly, prepare]", "after-never", "prepare runs once"),
     "stopped": ({"nightly": NIGHTLY + "state: stopped\n"}, "after: [nightly]", "after-never", "stopped"),
+    "one job twice": (
+        {"prepare": PLAIN},
+        "after: [prepare, prepare]",
+        "after-unusable",
+        "prepare is named twice",
+    ),
     "own schedule": ({}, f"after: [nightly]\n{AT}", "after-unusable", "a schedule starts this job"),
     "too long together": (
         {},

@@ -13,7 +13,7 @@ from tests.workspaces import gangplan, rendered
 GPU = "gpu: {model: a100-80gb, mig: 1g.10gb, count: 56}"
 MIG = f"  mig: {{count: 4, cpu: 124, memory: 1900Gi, {GPU}, labels: {{pool: mig}}}}\n"
 CLUSTER = workspaces.CLUSTER.replace("topology:\n", f"{MIG}topology:\n")
-OURS = ("ranks-share-gpus", "mig-slices", "memory-tiny", "cpu-tiny", "slots-not-gpus")
+OURS = ("ranks-share-gpus", "mig-slices", "memory-tiny", "cpu-tiny", "slots-not-gpus", "binding-shared")
 
 # Fields of the spec, by image: the rule, or nothing; and words of its help.
 CASES: list[tuple[str, str, str, str]] = [
@@ -36,6 +36,11 @@ CASES: list[tuple[str, str, str, str]] = [
     ("pytorch", "cpu: 1999m", "cpu-tiny", "Write cpu: 31."),
     ("pytorch", "cpu: 2", "", ""),
     ("openmpi", "gpus: 0\nmemory: 512Mi\ncpu: 200m", "", ""),
+    ("openmpi", "cpu: 2500m\nmpi: {bindTo: core}", "binding-shared", "Write cpu: 3, or remove bindTo."),
+    ("openmpi", "gpus: 0\nslots: 8\ncpu: 2\nmpi: {bindTo: core}", "binding-shared", "Write cpu: 8, or"),
+    ("openmpi", "gpus: 0\nslots: 8\ncpu: 8\nmpi: {bindTo: core}", "", ""),
+    ("openmpi", "cpu: 2500m\nmpi: {bindTo: numa}", "", ""),
+    ("openmpi", "cpu: 2500m", "", ""),
 ]
 
 
@@ -117,3 +122,68 @@ def test_ranks_on_shared_gpus_are_reported(
     assert len(found) == is_told, outcome.err
     assert all("the GPUs of pool 'slices' are shared" in one.message for one in found)
     assert all("Use a pool with whole GPUs (a100, a100-spot), or" in one.help for one in found)
+
+
+POOL = "  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}}"
+# Fields of the spec, what pool a100 states -> the help; empty if the network is fast enough.
+NETWORKS: dict[str, tuple[str, str, str]] = {
+    "32 GPUs at 1 Gbit/s": ("gpus: 8", "count: 4, networkGbps: 1", "Use fewer nodes, or another cluster."),
+    "16 GPUs at 1 Gbit/s": ("gpus: 4", "count: 4, networkGbps: 1", ""),
+    "32 GPUs at 10 Gbit/s": ("gpus: 8", "count: 4, networkGbps: 10", ""),
+    "nothing is stated": ("gpus: 8", "count: 4", ""),
+    "8 nodes at 9 Gbit/s": (
+        "workers: 8\ngpus: 2\nplacement: {nodePool: a100}",
+        "count: 8, networkGbps: 9",
+        "",
+    ),
+    "16 nodes at 10 Gbit/s": ("workers: 16\ngpus: 8", "count: 16, networkGbps: 10", "Use fewer nodes"),
+    "16 nodes at 25 Gbit/s": ("workers: 16\ngpus: 8", "count: 16, networkGbps: 25", ""),
+    "RDMA carries the traffic": (
+        "gpus: 8\nnetwork: {rdma: required}",
+        "count: 4, networkGbps: 1, rdma: {resource: rdma/ib, count: 8}",
+        "",
+    ),
+    "another pool is faster": (
+        "gpus: 8\nplacement: {nodePool: a100}",
+        "count: 4, networkGbps: 1, labels: {pool: slow}}\n  fast: {networkGbps: 100, count: 4",
+        "Name a pool with RDMA or a faster network (fast), or use fewer nodes.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NETWORKS)
+def test_many_nodes_need_a_fast_network(case: str, root: Path) -> None:
+    fields, pool, help = NETWORKS[case]
+    assert POOL in workspaces.CLUSTER
+    line = POOL.replace("count: 4", pool, 1)
+    if "fast:" in pool:  # the slow pool has the same nodes
+        slow, _, fast = line.partition("}\n")
+        line = f"{slow}, cpu: 124, memory: 1900Gi, gpu: {{model: a100-80gb, count: 8}}}}\n{fast}"
+    cluster = workspaces.CLUSTER.replace(POOL, line)
+    files = {"specs/nlp/filings.yaml": written("pytorch", fields), "overlays/lab/cluster.yaml": cluster}
+    outcome = gangplan("validate", "-C", workspaces.write(root, files))
+    found = [one for one in outcome.findings if one.rule == "network-slow"]
+    assert bool(found) == bool(help), outcome.err
+    assert all(one.help.startswith(help) for one in found)
+    assert not [one for one in outcome.errors() if one[1].startswith("spec-")], outcome.err
+
+
+# Fields of the spec -> fields of the launcher that are reported.
+LAUNCHERS: dict[str, tuple[str, list[str]]] = {
+    "64 workers, 64Mi": ("workers: 64\nlauncher: {memory: 64Mi}", ["memory"]),
+    "64 workers, 100m and 64Mi": ("workers: 64\nlauncher: {cpu: 100m, memory: 64Mi}", ["cpu", "memory"]),
+    "64 workers, a quarter": ("workers: 64\nlauncher: {cpu: 1, memory: 2Gi}", []),
+    "64 workers, nothing stated": ("workers: 64", []),
+    "16 workers": ("workers: 16\nlauncher: {cpu: 100m, memory: 64Mi}", []),
+    "17 workers": ("workers: 17\nlauncher: {cpu: 499m}", ["cpu"]),
+    "ranks of its own": ("workers: 64\nlauncher: {runsRanks: true}", []),
+}
+
+
+@pytest.mark.parametrize("case", LAUNCHERS)
+def test_a_launcher_that_is_tiny_for_its_workers_is_reported(case: str, root: Path) -> None:
+    fields, names = LAUNCHERS[case]
+    spec = written("openmpi", f"gpus: 0\ncpu: 1\nmemory: 1Gi\n{fields}")
+    outcome = gangplan("validate", "-C", workspaces.write(root, {"specs/nlp/filings.yaml": spec}))
+    found = [one for one in outcome.findings if one.rule == "launcher-small"]
+    assert [one.help for one in found] == [f"Remove launcher.{name}." for name in names], outcome.err

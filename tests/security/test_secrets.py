@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from gangplan.commands.reports import FORMATS
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location
+from gangplan.model.secret_words import compute_entropy
 from gangplan.pipeline.scan import hide_found_secrets
-from gangplan.validate.secrets import HIDDEN, entropy, find_secrets, mask_secrets
+from gangplan.validate.secrets import HIDDEN, find_secrets, mask_secrets
 from tests import plain, workspaces
 from tests.workspaces import REPOSITORY, gangplan
 
@@ -102,8 +103,8 @@ def test_a_long_value_is_checked_fast(value: str) -> None:
 
 
 def test_entropy_of_equal_and_distinct_characters() -> None:
-    assert entropy("aaaa") == 0
-    assert entropy("abcd") == 2
+    assert compute_entropy("aaaa") == 0
+    assert compute_entropy("abcd") == 2
 
 
 # In a workspace
@@ -184,3 +185,35 @@ def test_only_the_selected_specs_are_searched(root: Path) -> None:
     workspaces.write(root, {"specs/nlp/other.yaml": workspaces.SPEC + f"env: {{HF_TOKEN: {TOKEN}}}\n"})
     assert gangplan("validate", "-C", root, "specs/nlp/filings.yaml").code == Exit.CLEAN
     assert gangplan("validate", "-C", root, "specs/nlp/other.yaml").code == Exit.FINDINGS
+
+
+# A variable of a spec -> the rule that reports it.
+NAMED: dict[str, str] = {
+    "AUTH_TOKEN: mytoken": "secret-suspected",
+    "DB_PASSWORD: changeme": "secret-suspected",
+    "LICENSE_KEY: AB12-CD34": "secret-suspected",
+    "WANDB_API_KEY: dummy": "secret-suspected",
+    "CLIENT_SECRET: x": "secret-suspected",
+    "DB_PASSWORD: correct-horse-battery": "secret-literal",
+    'DB_PASSWORD: ""': "",
+    "DB_PASSWORD_FILE: /etc/secret/password": "",
+    "DB_PASSWORD: /etc/secret/password": "",
+    "AUTH_TOKEN: $(OTHER)": "",
+    'AUTH_TOKEN: "true"': "",
+    'PAD_TOKEN: "[PAD]"': "",
+    "EOS_TOKEN: eos": "",
+    "MAX_TOKENS: many": "",
+    "TOKENIZERS_PARALLELISM: maybe": "",
+    "PARTITION_KEY: customer": "",
+    "KEYBOARD: us": "",
+}
+
+
+@pytest.mark.parametrize("variable", NAMED)
+def test_a_variable_named_like_a_secret_is_reported_once(variable: str, root: Path) -> None:
+    workspaces.write(root, {"specs/nlp/filings.yaml": f"{workspaces.SPEC}env:\n  {variable}\n"})
+    outcome = gangplan("validate", "-C", root)
+    found = [one for one in outcome.findings if one.rule.startswith("secret-")]
+    assert [one.rule for one in found] == [NAMED[variable]] * bool(NAMED[variable]), outcome.err
+    name, _, value = variable.partition(": ")
+    assert all(name in one.message and value not in one.message + one.help for one in found)
