@@ -16,6 +16,7 @@ from gangplan.rules.containerfiles import (
     CONTAINERFILE_KEY,
     CONTAINERFILE_MPI_TWICE,
     CONTAINERFILE_MPI_VERSION,
+    CONTAINERFILE_NO_MPI,
     CONTAINERFILE_NO_SSH,
     CONTAINERFILE_PASSWORD,
     CONTAINERFILE_PRIVILEGE,
@@ -52,6 +53,14 @@ _SECRET_NAME = re.compile(
 )
 _SECRET_IN_COMMAND = re.compile(
     r"(?i)\bAuthorization:\s*(?:Bearer|Basic)\s+[^$\s'\"]{8,}|https?://[^\s/@:$]+:[^\s/@$]{4,}@|\b(?:hf_[A-Za-z0-9]{20,}|ghp_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16})\b"
+)
+# Images of operating systems, of Python and of CUDA, which contain no MPI.
+_BARE = re.compile(
+    r"(?:^|/)(?:debian|ubuntu|fedora|centos|rockylinux|almalinux|alpine|python|cuda|ubi[0-9]*(?:-minimal|-init)?"
+    r"|ubi[0-9]+/(?:ubi|ubi-minimal|python-[0-9]+)|amazonlinux|photon|leap)(?::[\w.-]+)?$"
+)
+_MENTIONED = re.compile(
+    r"(?i)open-?mpi|\bompi|mpich|\bimpi|oneapi|mvapich|mpirun|mpiexec|hpcx|\bspack\b|\bmamba\b"
 )
 _WRITABLE = re.compile(r"\bchmod\s+(?:-\w+\s+)*(?:0?777|[ao]*[ao]\+\w*w\w*)\b")
 _PIPED = re.compile(
@@ -236,6 +245,11 @@ def _check_installed_mpi(
     stated = image.mpi
     if stated is None or len(families) > 1:
         return
+    if not facts.mpis and _has_bare_base(facts) and not _mentions_mpi(facts):
+        begin = next(one for one in reversed(facts.everything) if one.name == "FROM")
+        what = f"{stated.implementation} {stated.version}"
+        message = f"nothing installs an MPI in {facts.base}, and {name} of the catalog says {what}"
+        yield build_instruction_finding(CONTAINERFILE_NO_MPI, file, begin, message)
     for mpi in facts.mpis:
         line_of = ".".join(str(stated.version).split(".")[:2])
         if mpi.family != stated.implementation or (
@@ -245,6 +259,21 @@ def _check_installed_mpi(
             message = f"{here} is installed, and {name} of the catalog says {stated.implementation} {stated.version}"
             yield build_lint_finding(CONTAINERFILE_MPI_VERSION, file, mpi.line, mpi.column, message)
             return
+
+
+def _has_bare_base(facts: ContainerfileFacts) -> bool:
+    """Return whether the base is known to have no MPI: an operating system, Python or CUDA alone."""
+    repository = facts.base.partition("@")[0]
+    return _BARE.search(repository) is not None and not facts.is_base_given
+
+
+def _mentions_mpi(facts: ContainerfileFacts) -> bool:
+    """Return whether a command or copy may install an MPI in a way that gangplan does not know."""
+    return any(
+        _MENTIONED.search(one.text) or "--from=" in one.text
+        for one in facts.instructions
+        if one.name in ("RUN", "COPY", "ADD")
+    )
 
 
 def _find_uid_instruction(facts: ContainerfileFacts) -> tuple[Instruction | None, int, int]:

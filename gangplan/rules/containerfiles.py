@@ -113,6 +113,16 @@ CONTAINERFILE_NO_SSH = Rule(
     fix="Install both: openssh-server and openssh-client (openssh-clients on RHEL).",
     is_verdict=True,
 )
+CONTAINERFILE_NO_MPI = Rule(
+    "containerfile-no-mpi",
+    WARNING,
+    "An image that should have an MPI installs none.",
+    why=(
+        "The catalog says that the image has an MPI, so runs start with its mpirun. The base is an operating system, "
+        "Python or CUDA alone, and no instruction mentions an MPI: the launcher would find no mpirun."
+    ),
+    fix="Install the MPI that the catalog says, or remove mpi from the image's entry.",
+)
 CONTAINERFILE_MPI_TWICE = Rule(
     "containerfile-mpi-twice",
     ERROR,

@@ -139,12 +139,33 @@ def test_each_line_breaks_the_listed_rules(line: str, rules: list[str]) -> None:
         ("ARG OMPI_VERSION=5.0.6\nRUN curl -LO https://example.com/openmpi-${OMPI_VERSION}.tar.gz && apt-get install openssh-server openssh-client openmpi-bin; rm /etc/ssh/ssh_host_*; echo StrictHostKeyChecking no", ["mpi-version"]),
         ("RUN tar xf openmpi-4.1.6.tar.gz; yum install openssh-server openssh-clients; echo StrictHostKeyChecking no", []),
         ("RUN tar xf openmpi-5.0.1.tar.gz; yum install openssh-server openssh-clients; echo StrictHostKeyChecking no", ["mpi-version"]),
-        ("RUN useradd --uid 1001 mpiuser", ["uid"]),
-        ("RUN useradd --uid 1000 mpiuser", []),
+        ("RUN useradd --uid 1001 mpiuser", ["uid", "no-mpi"]),
+        ("RUN useradd --uid 1000 mpiuser", ["no-mpi"]),
+        ("RUN ./configure --prefix=/opt/ompi && make install", []),
+        ("COPY --from=builder /opt/x /opt/x", []),
     ],
 )  # fmt: skip
 def test_each_line_that_contradicts_the_catalog_is_reported(line: str, rules: list[str]) -> None:
     assert of(line, OPENMPI) == rules
+
+
+@pytest.mark.parametrize(
+    ("base", "is_bare"),
+    [
+        ("registry.access.example.com/ubi9/ubi-minimal:9.6", True),
+        ("registry.example.com/ubi9", True),
+        ("nvidia/cuda:12.6.0-runtime-ubuntu22.04", True),
+        ("python:3.12-slim", True),
+        ("registry.example.com/training/openmpi:1", False),
+        ("nvcr.example.com/nvidia/pytorch:25.01-py3", False),
+        ("mambaorg/micromamba:2", False),
+    ],
+)
+def test_an_image_without_the_mpi_of_the_catalog_is_reported(base: str, is_bare: bool) -> None:
+    """Only a base that is known to have none is judged: others are somebody's own, and may have one."""
+    rules = [rule for rule, _ in found(f"FROM {base}{DIGEST}\nUSER 1000\n", OPENMPI)]
+    assert rules == (["no-mpi"] if is_bare else [])
+    assert found(f"FROM {base}{DIGEST}\nUSER 1000\n") == []
 
 
 def test_only_the_stages_of_the_final_image_count() -> None:
