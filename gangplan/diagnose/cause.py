@@ -17,6 +17,7 @@ class KnownCause:
     """A cause with its stable id.
 
     `cures` are ranked, the likeliest and cheapest first; `rules` would have reported it in CI.
+    A root without any says in `unforeseen` why nothing in Git can tell.
     """
 
     id: str
@@ -25,3 +26,4 @@ class KnownCause:
     cures: tuple[str, ...]
     rules: tuple[str, ...] = ()
     depth: int = ROOT_CAUSE
+    unforeseen: str = ""

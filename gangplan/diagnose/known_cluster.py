@@ -51,6 +51,10 @@ CAUSES = (
         "an admission check has not said yes",
         "The run has quota, and another controller (provisioning of nodes, a budget) has to agree first.",
         ("Look at status.admissionChecks of the Workload, and at the controller that is named there.",),
+        rules=(
+            "admission-check-nobody",
+            "admission-check-owner",
+        ),
     ),
     KnownCause(
         "deactivated",
@@ -60,6 +64,7 @@ CAUSES = (
             "Find out why its pods did not become ready: the causes below, or an earlier attempt's pods.",
             "Then start it again with a new run: run: N in the spec.",
         ),
+        unforeseen="A person or Kueue's limit on requeuing deactivates a Workload in the cluster.",
     ),
     KnownCause(
         "preempted",
@@ -107,12 +112,17 @@ CAUSES = (
         "its service account does not exist",
         "Pods cannot be made without the account that they name.",
         ("Sync the team's objects: rendered/CLUSTER/teams/TEAM has the account.",),
+        rules=(
+            "not-there",
+            "service-account-unknown",
+        ),
     ),
     KnownCause(
         "webhook-down",
         "a webhook of the cluster does not answer",
         "The API server asks a webhook about every such object, and it is down or times out.",
         ("Ask the platform team to look at the webhook that is named; then nothing else is needed.",),
+        unforeseen="It is the state of the cluster, not of what is in Git.",
     ),
     KnownCause(
         "runtime-missing",

@@ -30,6 +30,7 @@ CAUSES = (
         "the setup file of the MPI is not in the image",
         "The catalog names a file that sets up the MPI (setvars.sh, a profile), and the image does not have it.",
         ("Correct the image's entry in the catalog.",),
+        unforeseen="Only the files in the image show it; a preflight on the image does.",
     ),
     KnownCause(
         "mpi-not-all-workers",
@@ -69,6 +70,10 @@ CAUSES = (
             "Run sshd as the user that the launcher connects as, with the mounted keys: user and ssh of the image in the catalog.",
             "StrictModes refuses keys in folders that others may write: set StrictModes no, or correct the folder.",
         ),
+        rules=(
+            "containerfile-sshd",
+            "mount-hides",
+        ),
     ),
     KnownCause(
         "ssh-key-permissions",
@@ -86,6 +91,7 @@ CAUSES = (
         (
             "Set StrictHostKeyChecking no for the hosts of the run (gangplan does, unless the image's own ssh_config comes first).",
         ),
+        rules=("containerfile-host-keys",),
     ),
     KnownCause(
         "sshd-broken",
@@ -95,6 +101,10 @@ CAUSES = (
             "Generate host keys at start, in a folder that the user may write, and name them in sshd_config.",
             "As another user than root, sshd needs a port above 1023, UsePAM no, and no /run/sshd.",
         ),
+        rules=(
+            "containerfile-sshd",
+            "containerfile-host-keys",
+        ),
     ),
     KnownCause(
         "user-unknown",
@@ -102,6 +112,10 @@ CAUSES = (
         "ssh and Open MPI look up the user's name, and /etc/passwd of the image does not have the id.",
         (
             "Add the user to the image; for arbitrary ids (OpenShift), write the line at start or use nss_wrapper.",
+        ),
+        rules=(
+            "image-user-unknown",
+            "containerfile-uid",
         ),
     ),
     KnownCause(
@@ -150,6 +164,10 @@ CAUSES = (
         "ranks cannot be bound to cores as asked",
         "There are fewer cores than the binding needs, or the container may not bind.",
         ("Raise cpu to a multiple of slots, or set mpi.bindTo: none.",),
+        rules=(
+            "binding-shared",
+            "mpi-without-effect",
+        ),
     ),
     KnownCause(
         "mpi-unreachable",

@@ -17,6 +17,7 @@ CAUSES = (
         "the preflight found fewer hosts than workers",
         "Several workers have one host name, so ranks share a pod that should be apart.",
         ("Render the run again, and look at /etc/mpi/hostfile in the launcher: it names each worker once.",),
+        unforeseen="It is the state of the cluster, which the preflight is there to find.",
     ),
     KnownCause(
         "preflight-versions",
@@ -36,18 +37,24 @@ CAUSES = (
             "Run again without that worker's node, and tell the platform team which node it was.",
             "Try network: {transport: tcp}: where that is right, the fabric or its driver is at fault.",
         ),
+        unforeseen="It is the state of the network and the GPUs, which the preflight is there to find.",
     ),
     KnownCause(
         "preflight-gpus",
         "a worker sees fewer GPUs than it asked for",
         "The pod was placed, but device files are missing: the device plugin or the driver of that node is broken.",
         ("Ask the platform team to drain that node; nvidia-smi in the pod says what is left of its GPUs.",),
+        rules=(
+            "gpus-hidden",
+            "gpus-forgotten",
+        ),
     ),
     KnownCause(
         "preflight-memlock",
         "the limit for locked memory is too low for RDMA",
         "ulimit -l in the pods is not unlimited, so RDMA fails or falls back to TCP.",
         ("Have the container runtime of the nodes start containers with LimitMEMLOCK=infinity.",),
+        rules=("capability-idle",),
     ),
     KnownCause(
         "preflight-storage",
@@ -57,12 +64,14 @@ CAUSES = (
             "Check that the claim is not full, and writable for the image's user and group.",
             "Make it ReadWriteMany; a claim of one node is not shared.",
         ),
+        unforeseen="It is the state of the storage, which the preflight is there to find.",
     ),
     KnownCause(
         "preflight-clock",
         "the clock of a node is wrong",
         "Certificates, checkpoints by time and logs of the workers do not agree.",
         ("Ask the platform team to set up time synchronisation (chrony) on that node.",),
+        unforeseen="It is the state of a node, which the preflight is there to find.",
     ),
     KnownCause(
         "preflight-unstarted",
@@ -82,5 +91,6 @@ CAUSES = (
             "Try network: {transport: tcp}; where that helps, the fabric is at fault.",
             "Use one digest of the image for all workers.",
         ),
+        unforeseen="It is the state of the cluster, which the preflight is there to find.",
     ),
 )

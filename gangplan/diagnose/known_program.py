@@ -14,12 +14,18 @@ CAUSES = (
             "Shard the model (FSDP, ZeRO), or take GPUs with more memory.",
             "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in env, where much is reserved and not allocated.",
         ),
+        unforeseen="The program decides how much memory of the GPU it takes.",
     ),
     KnownCause(
         "gpu-driver",
         "the driver of the node is too old for the CUDA of the image",
         "The image's CUDA needs a newer driver than the nodes have.",
         ("Use an image with an older CUDA, or a pool with a newer driver.",),
+        rules=(
+            "image-driver",
+            "cuda-minor-version",
+            "cuda-forward",
+        ),
     ),
     KnownCause(
         "gpu-missing",
@@ -36,6 +42,7 @@ CAUSES = (
         "its libraries have no code for this GPU",
         "The framework was built for other GPU generations.",
         ("Use a build of the framework for the GPU of the pool.",),
+        unforeseen="The catalog does not say for which GPUs a framework was built.",
     ),
     KnownCause(
         "gpu-broken",
@@ -45,12 +52,14 @@ CAUSES = (
             "Have the node cordoned and its GPU looked at: it fails again.",
             "Start the run again; retries in the spec does so by itself.",
         ),
+        unforeseen="Hardware fails.",
     ),
     KnownCause(
         "gpu-assert",
         "a check on the GPU failed",
         "Mostly an index that is out of range: a label or token beyond the size of its table.",
         ("Run once with CUDA_LAUNCH_BLOCKING=1 in env, which names the line.",),
+        unforeseen="It depends on the program and its data.",
     ),
     KnownCause(
         "nccl-timeout",
@@ -129,6 +138,7 @@ CAUSES = (
             "Raise memory in the spec: /dev/shm is a part of it, and grows with it.",
             "Use fewer data-loader workers.",
         ),
+        rules=("memory-tiny",),
     ),
     KnownCause(
         "rendezvous-timeout",
@@ -164,12 +174,17 @@ CAUSES = (
         "a Python module is not in the image",
         "The program imports a package that the image does not have.",
         ("Install it in the image. Installing at start needs the network and repeats on every worker.",),
+        unforeseen="The catalog does not list the packages of an image; gangplan run tries the program on a laptop.",
     ),
     KnownCause(
         "library-missing",
         "a shared library is not in the image, or not the one it was built with",
         "The dynamic linker did not find a library or a symbol.",
         ("Install the library, or build the package against the versions of the image.",),
+        rules=(
+            "mpi-mismatch",
+            "mpi-version",
+        ),
     ),
     KnownCause(
         "path-missing",
@@ -179,6 +194,11 @@ CAUSES = (
             "Compare it with the mounts: gangplan plan SPEC lists the folders of datasets and volumes.",
             "See whether the data is in the volume at all, under that name.",
         ),
+        rules=(
+            "mount-hides",
+            "workdir-unusable",
+            "file-missing",
+        ),
     ),
     KnownCause(
         "not-permitted",
@@ -187,6 +207,10 @@ CAUSES = (
         (
             "Write to a volume, to scratch or to /tmp: images are read by an arbitrary user.",
             "Set the owner or group of the data on the volume to the run's (fsGroup).",
+        ),
+        rules=(
+            "workdir-unusable",
+            "claim-read-only",
         ),
     ),
     KnownCause(
@@ -206,6 +230,7 @@ CAUSES = (
             "Keep fewer checkpoints, or have the volume enlarged.",
             "Use scratch with a size for temporary files.",
         ),
+        unforeseen="How much a program writes is known only while it runs.",
     ),
     KnownCause(
         "no-internet",
@@ -224,6 +249,7 @@ CAUSES = (
         (
             "Put the authority into the image, or mount it and set SSL_CERT_FILE and REQUESTS_CA_BUNDLE in env.",
         ),
+        unforeseen="Only the files in the image show which authorities it trusts.",
     ),
     KnownCause(
         "access-denied",
@@ -243,6 +269,7 @@ CAUSES = (
             "Start from an empty folder, or name the checkpoint that fits.",
             "Write checkpoints to a new name, and rename them when they are whole.",
         ),
+        unforeseen="It depends on the program and on what was saved before.",
     ),
     KnownCause(
         "arguments",
@@ -258,6 +285,7 @@ CAUSES = (
         (
             "Lower the learning rate, clip gradients, or look at the data of that step; go on from an earlier checkpoint.",
         ),
+        unforeseen="It depends on the program and its data.",
     ),
     KnownCause(
         "segmentation-fault",
@@ -267,12 +295,14 @@ CAUSES = (
             "Run it once with PYTHONFAULTHANDLER=1 in env, which prints where.",
             "Build the extensions against the versions of the image.",
         ),
+        unforeseen="It depends on the program and its libraries.",
     ),
     KnownCause(
         "illegal-instruction",
         "its program needs newer processors",
         "SIGILL: it was built for instructions (AVX-512) that the node's processors do not have.",
         ("Build for the oldest processors of the pool, or choose another pool.",),
+        unforeseen="The catalog names the architecture of an image, not the processor it was built for.",
     ),
     KnownCause(
         "exception",

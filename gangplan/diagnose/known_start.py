@@ -65,6 +65,7 @@ CAUSES = (
             "Make the image smaller, or have larger disks for the pool.",
             "Ask the platform team to clear the node of old images.",
         ),
+        unforeseen="Neither the catalog nor the nodes say how much room an image takes.",
     ),
     KnownCause(
         "image-root",
@@ -124,12 +125,17 @@ CAUSES = (
             "Start it by its interpreter (python train.py), or set the permission in the image (chmod +x).",
             "Save scripts with Unix line ends: #!/bin/sh and CR do not go together.",
         ),
+        rules=("command-one-word",),
     ),
     KnownCause(
         "program-architecture",
         "its program is for other processors",
         "The kernel cannot execute the file: it was built for another architecture.",
         ("Build the image for the architecture of the pool's nodes.",),
+        rules=(
+            "architecture-mismatch",
+            "image-architectures",
+        ),
     ),
     KnownCause(
         "folder-missing",
@@ -166,6 +172,7 @@ CAUSES = (
             "Start it again: another node is chosen.",
             "Have the node drained and its GPUs looked at (nvidia-smi, Xid messages in the kernel's log).",
         ),
+        unforeseen="It is the state of the node and its device plugin.",
     ),
     KnownCause(
         "out-of-memory",
@@ -175,6 +182,10 @@ CAUSES = (
             "Raise memory in the spec, to well above what it had.",
             "Use less: a smaller batch, fewer data-loader workers, no copy of the model per rank on loading.",
             "Files in /dev/shm and in scratch of medium memory count as memory, too.",
+        ),
+        rules=(
+            "memory-tiny",
+            "launcher-small",
         ),
     ),
     KnownCause(
@@ -206,6 +217,7 @@ CAUSES = (
             "Ask for as much memory as it uses: memory in the spec.",
             "Have other pods kept off the pool's nodes.",
         ),
+        unforeseen="Other pods of the node took more memory than they asked for.",
     ),
     KnownCause(
         "node-lost",

@@ -27,6 +27,8 @@ def render_cause(name: str) -> str:
     lines += [wrap_paragraph(f"{place}. {cure}") for place, cure in enumerate(cause.cures, 1)]
     if cause.rules:
         lines += ["", wrap_paragraph(f"In CI: {', '.join(cause.rules)}.")]
+    if cause.unforeseen:
+        lines += ["", wrap_paragraph(f"No rule can tell: {cause.unforeseen}")]
     return "\n".join(lines) + "\n"
 
 
@@ -55,4 +57,6 @@ def _render_cause_section(cause: KnownCause) -> list[str]:
     if cause.rules:
         links = ", ".join(f"[{rule}](rules.md#{rule})" for rule in cause.rules)
         lines += [f"Rules: {links}", ""]
+    if cause.unforeseen:
+        lines += [f"No rule can tell: {cause.unforeseen}", ""]
     return lines

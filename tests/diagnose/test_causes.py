@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gangplan.diagnose.cause import ROOT_CAUSE
 from gangplan.diagnose.causes import list_causes
 from gangplan.diagnose.read import read_evidence
 from gangplan.diagnose.verdict import RunDiagnosis, diagnose_runs
@@ -94,6 +95,14 @@ def test_rules_named_by_causes_exist() -> None:
     named = {rule for cause in list_causes().values() for rule in cause.rules}
     assert named <= set(load_shipped_rules()), named - set(load_shipped_rules())
     assert not set(list_causes()) & set(load_shipped_rules()), "explain has one page for a name"
+
+
+def test_every_root_has_a_rule_or_says_why_there_is_none() -> None:
+    for cause in list_causes().values():
+        if cause.depth == ROOT_CAUSE:
+            assert bool(cause.rules) != bool(cause.unforeseen), cause.id
+        else:
+            assert not cause.unforeseen, cause.id
 
 
 def test_the_page_states_the_number_of_causes() -> None:
