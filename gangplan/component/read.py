@@ -7,9 +7,10 @@ resources they break references or silently replace lists (decision 0005).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from pathlib import Path as FilePath
+from typing import Any
 
 from gangplan.component.operations import (
     OperationsText,
@@ -76,11 +77,12 @@ class Component:
     patches: tuple[Patch, ...] = ()
     files: dict[str, bytes] = field(default_factory=dict)
 
-    def place_of(self, path: FieldPath, body: Body | None = None) -> Location:
+    def place_of(self, path: FieldPath, body: Body | None = None, built: Body | None = None) -> Location:
         """Return the place of what patches write at a path of an object or around it, else below it.
 
         The fallback is the file. With `body`, only patches whose target matches it count. If several do, the
-        last wins, as in kustomize.
+        last wins, as in kustomize. `built` is the object with all patches, if `body` is not: of several
+        operations that append to a list, it shows which one wrote an entry.
         """
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
         patches = [patch for patch in self.patches if body is None or patch.target.matches(body)]
@@ -88,12 +90,43 @@ class Component:
         around = [one for one in operations if f"{pointer}/".startswith(f"{one.path.removesuffix('/-')}/")]
         if around:
             best = max(enumerate(around), key=lambda item: (len(item[1].path), item[0]))[1]
+            whole = built or body
+            if best.path.endswith("/-") and whole is not None:
+                best = _find_appending_operation(around, best, whole, path)
             return best.where_written(pointer)
         # For an object as a whole (an empty path), only patches that match it are known to be relevant.
         inside = [
             one for one in operations if (pointer or body is not None) and one.path.startswith(f"{pointer}/")
         ]
         return inside[-1].where_written(inside[-1].path) if inside else Location(self.file, 1, 1)
+
+
+def _find_appending_operation(
+    operations: Sequence[PatchOperation], last: PatchOperation, body: Body, path: FieldPath
+) -> PatchOperation:
+    """Return the operation that appended an entry of a built object, of several that append to its list."""
+    depth = last.path.count("/")
+    try:
+        entry: Any = body
+        for step in path[:depth]:
+            entry = entry[step]
+    except (LookupError, TypeError):
+        return last
+    appended = [one for one in operations if one.path == last.path]
+    for is_same in (lambda value: value == entry, lambda value: _have_one_name(value, entry)):
+        found = [one for one in appended if is_same(one.written.get("value"))]
+        if found:
+            return found[-1]
+    return last
+
+
+def _have_one_name(one: Any, other: Any) -> bool:
+    return (
+        isinstance(one, dict)
+        and isinstance(other, dict)
+        and "name" in one
+        and one["name"] == other.get("name")
+    )
 
 
 def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Finding]]:

@@ -70,9 +70,9 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def find_patch_causes(component: Component, body: Body, path: FieldPath) -> list[Cause]:
-    """Return the patch that wrote a part of an object."""
-    where = component.place_of(path, body)
+def find_patch_causes(component: Component, before: Body, built: Body, path: FieldPath) -> list[Cause]:
+    """Return the patch that wrote a part of a built object."""
+    where = component.place_of(path, before, built)
     pointer = "/".join(("", *map(str, path)))
     return [Cause(where, f"a patch of the overlay writes {pointer}", where.file, ())]
 

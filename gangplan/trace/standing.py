@@ -66,7 +66,7 @@ def trace_standing(
     if component.patches and is_touched(component, before):
         found = find_generated_path(before, bodies[index], path)
         if found is None:
-            return trace_of(find_patch_causes(component, before, path), standing.home)
+            return trace_of(find_patch_causes(component, before, bodies[index], path), standing.home)
         way = found
     return trace_of(_build_object_cause_finder(standing, before)(way), standing.home)
 

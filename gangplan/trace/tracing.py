@@ -123,5 +123,5 @@ def trace_patched_field(
     if component.patches and is_touched(component, before):
         way = find_generated_path(before, built, path)
     if way is None:
-        return trace_of(find_patch_causes(component, before, path), home)
+        return trace_of(find_patch_causes(component, before, built, path), home)
     return trace_of(causes_at(way), home)
