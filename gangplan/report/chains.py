@@ -90,7 +90,12 @@ def _render_job_chain(cluster: str, team: str, links: Sequence[Link]) -> str:
     rows = [(one.name, _describe_chain_link(one, cluster)) for one in links]
     width = max(len(name) for name, _ in rows)
     lines = "".join(f"  {name:<{width}} {words}\n" for name, words in rows)
-    path = f"  critical path: {' → '.join(last.path)}, at most {format_duration(last.path_s)}, not counting queues\n"
+    left = dict.fromkeys(other for one in links if one.name in last.path for other in one.unknown)
+    beyond = f" and {' and '.join(left)}" if left else ""
+    path = (
+        f"  critical path: {' → '.join(last.path)}, at most {format_duration(last.path_s)},"
+        f" not counting queues{beyond}\n"
+    )
     return f"{team} on {cluster}: jobs in their order\n{lines}{path}"
 
 

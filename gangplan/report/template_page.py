@@ -27,7 +27,7 @@ def render_template_page(templates: TemplateSet, team: str, label: str) -> str:
     needed = {name: one for name, (one, _) in known.items() if one.default is None}
     if needed:
         written += "parameters:\n"
-        written += "".join(f"  {name}: {build_sample_value(one)}\n" for name, one in needed.items())
+        written += "".join(f"  {name}: {build_sample_value(one, name)}\n" for name, one in needed.items())
     lines = [f"template {chain[0].label}  {chain[0].file}"]
     if first.description:
         lines += ["", first.description.strip()]

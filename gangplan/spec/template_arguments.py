@@ -22,6 +22,8 @@ from gangplan.spec.template_file import TemplateFile
 
 _NAMES = {"integer": "a whole number", "number": "a number", "string": "text", "boolean": "true or false"}
 _EXAMPLES = {"integer": "8", "number": "0.1", "string": "adam", "boolean": "true"}
+# Ends of names whose value is a program.
+_PROGRAMS = ("script", "program", "file", "main")
 
 
 def find_declared_parameters(chain: Sequence[TemplateFile]) -> dict[str, tuple[TemplateParameter, Document]]:
@@ -80,19 +82,24 @@ def resolve_arguments(
             found[PARAMETER_PREFIX + name] = defaults[name]
             continue
         message = f"template {chain[0].label} needs a value for '{name}'"
-        help = f"Write parameters: {{{name}: {build_sample_value(parameter)}}}."
+        help = f"Write parameters: {{{name}: {build_sample_value(parameter, name)}}}."
         if parameter.description:
             help = f"{help} {parameter.description.strip().rstrip('.')}."
         findings.append(Finding(TEMPLATE_PARAMETER_MISSING, document.where(("template",)), message, help))
     return (None if findings else found), findings
 
 
-def build_sample_value(parameter: TemplateParameter) -> str:
-    """Return a value that the parameter accepts, as an example."""
+def build_sample_value(parameter: TemplateParameter, name: str) -> str:
+    """Return a value that the parameter called `name` accepts, as an example."""
     for value in (parameter.default, *parameter.enum, parameter.min, parameter.max):
-        if value is not None:
-            return str(value).lower() if isinstance(value, bool) else str(value)
-    return _EXAMPLES[parameter.type]
+        if value is not None and _is_of(parameter.type, value):
+            return _format_parameter_value(value)
+    is_program = parameter.type == "string" and name.lower().endswith(_PROGRAMS)
+    return "train.py" if is_program else _EXAMPLES[parameter.type]
+
+
+def _format_parameter_value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def as_given(parameter: TemplateParameter, document: Document, path: FieldPath, value: Any) -> GivenValue:
@@ -110,7 +117,9 @@ def check_parameter_value(
     if not _is_of(parameter.type, value):
         what = describe_value_kind(value) if shown is None else f"'{shown}'"
         message = f"parameter '{name}' is {_NAMES[parameter.type]}, not {what}"
-        yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, f"Write {build_sample_value(parameter)}.")
+        yield Finding(
+            TEMPLATE_PARAMETER_VALUE, where, message, f"Write {build_sample_value(parameter, name)}."
+        )
         return
     given = as_given(parameter, document, path, value)
     allowed = [str(one) if parameter.type == "string" else one for one in parameter.enum]
@@ -148,7 +157,7 @@ def describe_parameter(parameter: TemplateParameter) -> str:
     if parameter.max is not None:
         words += f" to {parameter.max}" if parameter.min is not None else f", up to {parameter.max}"
     return (
-        f"{words}, default {build_sample_value(parameter)}"
+        f"{words}, default {_format_parameter_value(parameter.default)}"
         if parameter.default is not None
         else f"{words}, required"
     )
