@@ -112,7 +112,12 @@ def _resolve_local_job(
     """Return the job of the spec on the selected cluster, and the findings that prevent it. Raises
     UserError."""
     file = _find_spec_file(workspace, asked.spec)
-    spec, findings = load_spec(workspace.root, file, workspace.templates)
+    is_sweep = file.file in workspace.sweeps
+    spec, findings = (
+        _load_first_trial(workspace, file)
+        if is_sweep
+        else load_spec(workspace.root, file, workspace.templates)
+    )
     if spec is None:
         return None, None, [*workspace.findings, *findings]
     clusters, findings = resolve_target_clusters(workspace, spec)
@@ -127,6 +132,23 @@ def _resolve_local_job(
         return None, None, [*workspace.findings, *findings]
     job, findings = resolve_job(workspace, spec, asked.cluster or clusters[0])
     return job, spec, [*(workspace.findings if job is None else ()), *findings]
+
+
+def _load_first_trial(workspace: Workspace, file: SpecFile) -> tuple[Spec | None, list[Finding]]:
+    """Return the first trial of a sweep as a spec, and say on stderr which it is; None with findings."""
+    from gangplan.spec.files import read_files
+    from gangplan.spec.sweep_files import build_trial_jobs  # few runs are trials
+
+    sweep = workspace.sweeps[file.file]
+    first = next(build_trial_jobs(sweep, workspace.templates), None)
+    if first is None or first.spec is None:
+        return None, [*sweep.findings, *(first.findings if first else ())]
+    files, findings = read_files(workspace.root, file.file, first.spec.files, first.document)
+    if findings:
+        return None, findings
+    values = " ".join(f"{name}={value}" for name, value in first.trial.values)
+    sys.stderr.write(f"{file.file} is a sweep; this is its first trial: {values}\n")
+    return Spec(file, first.spec, first.document, "", files, first.trial, first.template), []
 
 
 def _find_spec_file(workspace: Workspace, name: str) -> SpecFile:

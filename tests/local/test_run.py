@@ -189,6 +189,28 @@ def test_files_that_a_program_writes_next_to_its_code_are_removed(tmp_path: Path
     assert sorted(path.name for path in root.iterdir()) == before
 
 
+SWEEP = """\
+apiVersion: gangplan.dev/v1
+kind: Sweep
+parameters: {grid: {lr: [1e-4, 3e-4]}}
+maxConcurrent: 1
+template:
+  image: mpich
+  command: [python, train.py, "--lr=${{ parameters.lr }}"]
+  workers: 2
+"""
+
+
+def test_the_first_trial_of_a_sweep_is_run(tmp_path: Path) -> None:
+    done = run(workspace(tmp_path, SWEEP))
+    assert done.code == 0, done.out + done.err
+    assert "specs/nlp/filings.yaml is a sweep; this is its first trial: lr=1e-4\n" in done.err
+    assert "[1] rank 1 of 2 arguments --lr=1e-4\n" in done.out
+    wrong = run(workspace(tmp_path / "wrong", SWEEP.replace("lr: [1e-4, 3e-4]", "lr: 7")))
+    assert wrong.code == 2
+    assert "specs/nlp/filings.yaml:3:" in wrong.err
+
+
 def test_keep_keeps_the_scratch_folder(tmp_path: Path) -> None:
     done = run(workspace(tmp_path, MPICH, "open('model.bin', 'w').write('x')\n"), "--keep")
     assert len(done.left) == 1
