@@ -7,6 +7,7 @@ RUNS := $(VENV)/.runs
 PROFILE ?= new
 SEED ?= 1
 COUNT ?= 2000
+KILLS ?= 1000
 WHAT ?= all
 WORKERS ?= 0
 
@@ -15,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 STATIC := is-formatted is-linted is-typed is-layered is-documented is-rendered
-.PHONY: help demo installed ready test check static $(STATIC) format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz clean
+.PHONY: help demo installed ready test quick check static $(STATIC) format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz crash clean
 
 ##@ Every day
 help: ## List the targets
@@ -55,6 +56,12 @@ demo: $(RUNS) ## Install what running needs, then render and validate the sample
 PLAIN := -m "not e2e and not reality"
 test: $(READY) ## Run the tests (minutes), those that fail among others once more alone
 	@$(BIN)/python .ci/tests.py $(PLAIN)
+
+# The widest tests for their time: all examples, user stories and messages, and every kind of command.
+QUICK := $(addprefix tests/,test_examples.py test_user_stories.py test_five_teams.py test_thirty_faults.py test_messages.py test_source.py test_gitops.py test_sync_model.py plan)
+quick: $(READY) ## Lint, and run the tests that find most for their time (less than a minute)
+	@$(BIN)/ruff check -q .
+	@$(BIN)/python -m pytest -q -n auto $(PLAIN) $(QUICK)
 
 # One part of `make check`: a command, and the message if it fails. With --keep-going, all are printed.
 part = $(1) || { echo "make check: $(2)" >&2; exit 1; }
@@ -159,6 +166,10 @@ reality: $(READY) ## Run the launch scripts with every real MPI and shell, on up
 
 fuzz: $(READY) ## Try random texts, workspaces, programs and kills (WHAT=all|yaml|kill|..., COUNT, SEED)
 	@$(BIN)/python -m tests.fuzz $(WHAT) $(COUNT) $(SEED)
+
+# A case of the campaign `kill` counts as 200 texts.
+crash: $(READY) ## Kill commands at KILLS random moments, and see that no file is lost or half-written (SEED)
+	@$(BIN)/python -m tests.fuzz kill $$(($(KILLS) * 200)) $(SEED)
 
 law: $(READY) ## Hold random command lines to what real MPIs start (SEED, COUNT)
 	@GANGPLAN_LAW_COUNT=$(COUNT) GANGPLAN_LAW_SEED=$(SEED) $(BIN)/python -m pytest -q tests/reality/test_law.py
