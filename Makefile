@@ -57,7 +57,7 @@ PLAIN := -m "not e2e and not reality"
 test: $(READY) ## Run the tests (minutes), those that fail among others once more alone
 	@$(BIN)/python .ci/tests.py $(PLAIN)
 
-# The widest tests for their time: all examples, user stories and messages, and every kind of command.
+# The widest tests for their time: all examples, user stories, common faults, and how commands of jobs start.
 QUICK := $(addprefix tests/,test_examples.py test_user_stories.py test_five_teams.py test_thirty_faults.py test_messages.py test_source.py test_gitops.py test_sync_model.py plan)
 quick: $(READY) ## Lint, and run the tests that find most for their time (less than a minute)
 	@$(BIN)/ruff check -q .

@@ -141,9 +141,9 @@ class Workspace:
     ) -> Imported:
         """Draft a job of a team from one of another system: `import_job("sagemaker", request, "nlp")`.
 
-        Kinds are those of `gangplan import` that read YAML or JSON; `image` names one of the catalog, and
-        `command` is what ranks run where the source does not say it. Raises UserError if the source cannot be
-        imported, TypeError if it is no dict.
+        Kinds are those of `gangplan import` whose source is one object, so not azureml, slurm and pbs.
+        `image` names one of the catalog, and `command` is what ranks run where the source does not say it.
+        Raises UserError if the source cannot be imported, TypeError if it is no dict.
         """
         from gangplan.api.importing import import_value  # few programs import
 

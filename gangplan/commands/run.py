@@ -135,13 +135,18 @@ def _resolve_local_job(
 
 
 def _load_first_trial(workspace: Workspace, file: SpecFile) -> tuple[Spec | None, list[Finding]]:
-    """Return the first trial of a sweep as a spec, and say on stderr which it is; None with findings."""
+    """Return the first trial of a sweep as a spec, and say on stderr which it is; None with findings.
+
+    Raises UserError if there is none.
+    """
     from gangplan.spec.files import read_files
     from gangplan.spec.sweep_files import build_trial_jobs  # few runs are trials
 
     sweep = workspace.sweeps[file.file]
     first = next(build_trial_jobs(sweep, workspace.templates), None)
-    if first is None or first.spec is None:
+    if first is None and not sweep.findings:
+        raise UserError(f"{file.file} is a sweep without trials", "Remove some names from removed.")
+    if first is None or first.spec is None or first.findings:
         return None, [*sweep.findings, *(first.findings if first else ())]
     files, findings = read_files(workspace.root, file.file, first.spec.files, first.document)
     if findings:

@@ -108,8 +108,9 @@ def _draft_sources(
     batch: Batch, kind: SourceKind, found: Sequence[SourceObject], home: ImportTarget
 ) -> Batch:
     """Add a draft for each source to the batch, or the reasons why there is none."""
-    specs = {path.stem: path for path in (home.workspace.root / SPECS / home.team).rglob("*.yaml")}
-    taken, again = set(specs), set[str]()
+    named = list((home.workspace.root / SPECS / home.team).rglob("*.yaml"))
+    specs = {path.stem: path for path in named if path.is_file()}
+    taken, again = {path.stem for path in named}, set[str]()
     for source in found:
         open_values = (
             list(find_unfilled_values(source.account, bool(home.answers.image))) if kind.has_templates else []
@@ -131,7 +132,7 @@ def _draft_sources(
             again.add(earlier)
         else:
             draft.name = _choose_free_job_name(draft.name, taken)
-        before = specs[earlier].read_text(encoding="utf-8") if earlier else ""
+        before = specs[earlier].read_text(encoding="utf-8", errors="replace") if earlier else ""
         batch.imported.append(ImportedSource(draft, source, _render_draft_text(draft, source), before))
     batch.suggestions = _merge_import_suggestions(batch.imported)
     return batch

@@ -127,7 +127,7 @@ def read_given_source(
 
     What JSON does not have, such as the dates in answers of SageMaker, becomes text.
     """
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"
+    text = json.dumps(dict(value), indent=2, ensure_ascii=False, default=str) + "\n"
     documents, _ = load_all_documents(text.encode("utf-8", "surrogatepass"), GIVEN, _LIMITS)
     every = [one for document in documents for one in _iterate_objects_in_document(document, ())]
     others = [OtherObject(one, document, base) for document, base, one in every]

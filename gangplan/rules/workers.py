@@ -81,8 +81,8 @@ BINDING_SHARED = Rule(
     why=(
         "kubelet gives a container cores of its own only for a whole number of CPUs (CPU manager with the policy "
         "static, stable since Kubernetes 1.26). With a fraction, a container sees all cores of its node, and the ranks of "
-        "every such pod are bound to the same first ones. With fewer CPUs than ranks, there are not enough "
-        "cores to bind to."
+        "every such pod are bound to the same first ones. With fewer CPUs than ranks, ranks share what they are "
+        "bound to. A CPU of Kubernetes may be half a core (hyper-threads), so ranks may need two each."
     ),
     fix="Write a whole number of CPUs, at least one for each rank, or remove bindTo.",
     waivable=True,

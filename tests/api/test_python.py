@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -346,3 +347,39 @@ def test_arguments_of_the_wrong_type_are_named(root: Path) -> None:
 def test_an_unknown_engine_is_refused_at_once(root: Path) -> None:
     with pytest.raises(UserError, match="there is no engine 'x'"):
         Workspace(root, engine="x")
+
+
+REQUEST = {
+    "TrainingJobName": "digits",
+    "AlgorithmSpecification": {
+        "TrainingImage": "registry.example.com/training/pytorch:1",
+        "ContainerEntrypoint": ["python", "digits.py"],
+    },
+    "ResourceConfig": {"InstanceType": "ml.m5.2xlarge", "InstanceCount": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "team", "error", "words"),
+    [
+        ("sagemaker", [REQUEST], "nlp", TypeError, "a source is a dict, not list"),
+        ("slurm", REQUEST, "nlp", UserError, "there is no kind 'slurm' of values"),
+        ("sagemaker", REQUEST, "nobody", UserError, "there is no team 'nobody'"),
+        ("mpijob", REQUEST, "nlp", UserError, "this is no MPIJob"),
+        ("sagemaker", {}, "nlp", UserError, "this is no"),
+    ],
+)
+def test_values_that_cannot_be_imported_are_refused(
+    kind: str, source: Any, team: str, error: type[Exception], words: str, root: Path
+) -> None:
+    with pytest.raises(error, match=words):
+        Workspace(root).import_job(kind, source, team, image="pytorch")
+
+
+def test_what_a_library_returns_can_be_imported(root: Path) -> None:
+    """Such answers have dates, and mappings that are no dict."""
+    source = MappingProxyType({**REQUEST, "CreationTime": datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)})
+    found = Workspace(root).import_job("sagemaker", source, "nlp", image="pytorch")
+    assert found.draft.job.fields["workers"] == 2
+    assert "lab" in found.percent
+    assert all(str(one.where).startswith(("source", "specs/")) for one in found.findings)

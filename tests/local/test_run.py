@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from gangplan.local.play import Failure, passed_on
+from gangplan.spec.sweep_files import build_trial_jobs
+from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.local.base import processes, run, start, workspace
 
@@ -209,6 +211,17 @@ def test_the_first_trial_of_a_sweep_is_run(tmp_path: Path) -> None:
     wrong = run(workspace(tmp_path / "wrong", SWEEP.replace("lr: [1e-4, 3e-4]", "lr: 7")))
     assert wrong.code == 2
     assert "specs/nlp/filings.yaml:3:" in wrong.err
+
+
+def test_a_sweep_without_trials_is_refused(tmp_path: Path) -> None:
+    root = workspace(tmp_path, SWEEP)
+    (sweep,) = load_workspace(root).sweeps.values()
+    names = [one.trial.name for one in build_trial_jobs(sweep)]
+    assert len(names) == 2
+    (root / "specs/nlp/filings.yaml").write_text(f"{SWEEP}removed: [{', '.join(names)}]\n", encoding="utf-8")
+    done = run(root)
+    assert done.code == 2, done.out + done.err
+    assert "without trials" in done.err
 
 
 def test_keep_keeps_the_scratch_folder(tmp_path: Path) -> None:
