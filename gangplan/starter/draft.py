@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
@@ -16,6 +17,8 @@ from gangplan.workspace import OVERLAYS, SPECS
 # What a spec depends on, besides the files of the teams.
 TEMPLATES = "jobtemplates"
 _READ = (OVERLAYS, "images", "policies", "schemas", TEMPLATES)
+# Fields of a spec that name other jobs of its team.
+_JOBS_NAMED = re.compile(r"^after:|\b(?:near|apart):", re.MULTILINE)
 
 
 @contextmanager
@@ -25,8 +28,8 @@ def create_temporary_workspace(
     """Yield a temporary workspace with the files, and with everything of the workspace at `root` except its
     specs.
 
-    Only these specs are copied: those that are named, those of a team with a file that comes after other
-    jobs, and the files that a spec names next to it. A file that also exists at `root` is taken from `files`.
+    Only these specs are copied: those that are named, those of a team with a file that names other jobs, and
+    the files that a spec names next to it. A file that also exists at `root` is taken from `files`.
     """
     with tempfile.TemporaryDirectory(prefix="gangplan-") as name:
         folder = Path(name).resolve() / "workspace"
@@ -37,7 +40,7 @@ def create_temporary_workspace(
             _copy_spec_dependencies(root, folder)
             _copy_named(root, folder, specs)
             for path, text in files.items():
-                if "\nafter:" in text:
+                if _JOBS_NAMED.search(text):
                     _copy_specs(root, folder, Path(path).parts[1])
                 if path.startswith(f"{SPECS}/") and _may_name_nearby_files(text):
                     _copy_beside(root, folder, Path(path).parent)

@@ -348,3 +348,15 @@ def test_a_clone_of_another_kind_of_file_names_the_command_for_it(root: Path, fi
     outcome = gangplan("clone", file, "e", "-C", root)
     assert (outcome.code, f"gangplan new {kind} e." in outcome.err) == (Exit.INPUT, True)
     assert gangplan("new", kind, "--help").code == Exit.CLEAN
+
+
+@pytest.mark.parametrize("near", [["quickstart"], []])
+def test_other_jobs_of_the_team_are_known(near: list[str], root: Path) -> None:
+    """The draft that is checked has the specs that `placement` names."""
+    spec = (root / FILE).read_text(encoding="utf-8")
+    for name in near:
+        write(root, {f"specs/nlp/{name}.yaml": spec})
+    (root / FILE).write_text(f"{spec}placement: {{apart: [quickstart]}}\n", encoding="utf-8")
+    code, told, _ = edit(root, "--set", "timeout=3h")
+    assert code == 0, told
+    assert ("neighbour-unknown" in told) != bool(near), told
