@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import assume, given, settings
@@ -75,6 +76,27 @@ def test_an_overlap_with_the_timeout_is_reported(name: str, root: Path) -> None:
     worlds.stock(root, worlds.workspaces.SPEC + lines)
     rules = [one.rule for one in gangplan("validate", "-C", root).findings]
     assert ("schedule-overlap" in rules) == overlaps
+
+
+@settings(max_examples=20, deadline=None)
+@given(EXPRESSIONS, st.sampled_from(ZONES), st.sampled_from([10, 30, 59, 60, 90, 360, 721, 1380, 1440]))
+def test_no_schedule_overlaps_its_timeout_unseen(expression: str, zone: str, minutes: int) -> None:
+    """The starts of years, counted one by one, say what `validate` must."""
+    begin = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
+    found = list(islice(iterate_starts(parse_cron(expression), begin, find_time_zone(zone)), 1500))
+    assume(len(found) > 1)
+    shortest = min(later - sooner for sooner, later in pairwise(found))
+    lines = f'schedule: {{cron: "{expression}", timeZone: {zone}}}\ntimeout: {minutes}m\n'
+    with TemporaryDirectory() as name:
+        root = Path(name) / "workspace"
+        worlds.stock(root, worlds.workspaces.SPEC + lines)
+        rules = {one.rule for one in gangplan("validate", "-C", root).findings}
+    if shortest < minutes * MINUTE:
+        assert rules & {"schedule-overlap", "schedule-clock"}, (shortest, rules)
+    if "schedule-overlap" in rules:
+        gap = find_shortest_gap(expression, zone)
+        assert gap is not None
+        assert gap[0] < minutes * MINUTE
 
 
 def test_coinciding_schedules_that_exceed_the_queue_are_reported(root: Path) -> None:
