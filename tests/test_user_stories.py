@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gangplan.errors import Exit
 from tests.workspaces import CATALOG, Shown, gangplan, write
@@ -353,3 +354,50 @@ def test_jobs_within_the_limits_of_a_cluster_are_accepted(tmp_path: Path) -> Non
     outcome = gangplan("validate", "-C", root, "--today", "2026-11-01")
     assert outcome.code == Exit.CLEAN, outcome.err
     assert {shown.rule for shown in outcome.findings if shown.severity == "warning"} <= {"workers-many"}
+
+
+# Image, more of the spec -> variables of the launcher.
+CUSTOM_MPI = {
+    "IntelMPI": (
+        "intel",
+        "mpi: {implementation: IntelMPI, licenseAcknowledged: true}",
+        {"I_MPI_HYDRA_BOOTSTRAP": "ssh", "I_MPI_PERHOST": "8", "I_MPI_DEBUG": "5"},
+    ),
+    "MPICH": ("mpich", "mpi: {implementation: MPICH}", {"HYDRA_LAUNCHER": "ssh", "I_MPI_DEBUG": "5"}),
+}
+
+
+@pytest.mark.parametrize("family", CUSTOM_MPI)
+def test_us_09_a_custom_image_with_another_mpi_is_started(family: str, tmp_path: Path) -> None:
+    """Eight workers of 8 CPU, the licence in a Secret; Trainer knows only Open MPI, and the launch translates."""
+    image, mpi, variables = CUSTOM_MPI[family]
+    more = ["slots: 8", "cpu: 8", mpi, 'env: {I_MPI_DEBUG: "5"}']
+    case = Refused("", "risk", job(image, "workers: 8", *more), 0, "", ())
+    root = _workspace(tmp_path, case)
+    team, file = root / "specs/risk/team.yaml", root / "specs/risk/story.yaml"
+    text = team.read_text(encoding="utf-8")
+    team.write_text(text.replace("secrets: [", "secrets: [intel-license, "), encoding="utf-8")
+    licence = "secrets: {files: {intel-license: /opt/intel/licenses}}\n"
+    file.write_text(file.read_text(encoding="utf-8") + licence, encoding="utf-8")
+    rendered = gangplan("render", "-C", root)
+    assert rendered.code == Exit.CLEAN, rendered.err
+    (path,) = (root / "rendered/lab/runs/risk").glob("story-*.yaml")
+    bodies = {one["kind"]: one for one in yaml.safe_load_all(path.read_text(encoding="utf-8"))}
+    runtime = bodies["TrainingRuntime"]["spec"]
+    assert runtime["mlPolicy"]["mpi"]["mpiImplementation"] == "OpenMPI"
+    assert bodies["TrainJob"]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "training"
+    pods = {
+        one["name"]: one["template"]["spec"]["template"]["spec"]
+        for one in runtime["template"]["spec"]["replicatedJobs"]
+    }
+    for pod in pods.values():
+        (mount,) = [one for one in pod["containers"][0]["volumeMounts"] if "licenses" in one["mountPath"]]
+        assert mount["readOnly"] is True
+    given = {one["name"]: one.get("value") for one in pods["launcher"]["containers"][0]["env"]}
+    given |= {one["name"]: one.get("value") for one in bodies["TrainJob"]["spec"]["trainer"].get("env", ())}
+    assert {name: given.get(name) for name in variables} == variables, given
+    hosts = gangplan("plan", "specs/risk/story.yaml", "-C", root, "--hostfile").out.splitlines()
+    lines = [line.strip() for line in hosts if "-node-0-" in line]
+    assert len(lines) == 16  # as Trainer writes it, and as Hydra reads it
+    assert all(line.endswith(" slots=8") for line in lines[:8]), lines
+    assert all(line.endswith(":8") for line in lines[8:]), lines
