@@ -369,7 +369,7 @@ CUSTOM_MPI = {
 
 @pytest.mark.parametrize("family", CUSTOM_MPI)
 def test_us_09_a_custom_image_with_another_mpi_is_started(family: str, tmp_path: Path) -> None:
-    """Eight workers of 8 CPU, the licence in a Secret; Trainer knows only Open MPI, and the launch translates."""
+    """Eight workers of 8 CPU and a licence; Trainer knows only Open MPI, and the launch translates."""
     image, mpi, variables = CUSTOM_MPI[family]
     more = ["slots: 8", "cpu: 8", mpi, 'env: {I_MPI_DEBUG: "5"}']
     case = Refused("", "risk", job(image, "workers: 8", *more), 0, "", ())
