@@ -20,7 +20,7 @@ from gangplan.imports.sources import (
     GIVEN,
     OtherObject,
     SourceObject,
-    find_unfilled_values,
+    find_unfilled_source_values,
     list_source_files,
     read_given_source,
 )
@@ -113,7 +113,9 @@ def _draft_sources(
     taken, again = {path.stem for path in named}, set[str]()
     for source in found:
         open_values = (
-            list(find_unfilled_values(source.account, bool(home.answers.image))) if kind.has_templates else []
+            list(find_unfilled_source_values(source.account, bool(home.answers.image)))
+            if kind.has_templates
+            else []
         )
         batch.findings += open_values
         work = None if open_values else _read_source(kind, source, batch.findings)

@@ -163,7 +163,7 @@ def fill(text: str, filled: Mapping[str, str]) -> str:
     return _BLANK.sub(lambda found: filled.get(found[1] or found[2], found[0]), text)
 
 
-def find_unfilled_values(account: Account, has_image: bool = False) -> Iterator[Finding]:
+def find_unfilled_source_values(account: Account, has_image: bool = False) -> Iterator[Finding]:
     """Yield findings for values that are still to be filled in, unless a shell or the kubelet expands them.
 
     With `has_image`, images are skipped, because the user names another one.

@@ -19,7 +19,7 @@ from gangplan.overlay.shape import (
     build_pointer_tree,
     build_representative,
     fill_slots,
-    insert_slots,
+    insert_shape_slots,
     order_keys_like,
     split_shape,
 )
@@ -134,11 +134,11 @@ class OverlayBuilder:
         new = {key: bodies[index] for index, (key, _) in wanted.items() if key not in self._by_shape}
         if self.shapes is not None:
             kept = {key: outcome for key in new if (outcome := self.shapes.get(key)) is not None}
-            self._by_shape.update((key, insert_slots(outcome)) for key, outcome in kept.items())
+            self._by_shape.update((key, insert_shape_slots(outcome)) for key, outcome in kept.items())
             new = {key: body for key, body in new.items() if key not in kept}
         chosen = [build_representative(body, self._tree, number) for number, body in enumerate(new.values())]
         made = dict(zip(new, self._run(chosen), strict=True))
-        self._by_shape.update((key, insert_slots(outcome)) for key, outcome in made.items())
+        self._by_shape.update((key, insert_shape_slots(outcome)) for key, outcome in made.items())
         if made and self.shapes is not None:
             self.shapes.add(made)
 

@@ -124,12 +124,12 @@ def _insert_shape_placeholders(value: Any, tree: PointerTree | None, placeholder
     return next(placeholders)
 
 
-def insert_slots(value: Any) -> Any:
+def insert_shape_slots(value: Any) -> Any:
     """Return a built representative with slots for its placeholders, ready to be filled."""
     if isinstance(value, dict):
-        return {name: insert_slots(item) for name, item in value.items()}
+        return {name: insert_shape_slots(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [insert_slots(item) for item in value]
+        return [insert_shape_slots(item) for item in value]
     match = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
     return _Slot(int(match[1])) if match else value
 

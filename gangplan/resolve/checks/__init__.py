@@ -36,7 +36,7 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     if cluster.spec.volumes:
         from gangplan.resolve.checks import volumes  # few clusters have one
 
-        volumes.check_pod_volumes(notes)
+        volumes.check_offered_volumes(notes)
     if any(pool.gpu and pool.gpu.device_class for pool in cluster.spec.node_pools.values()):
         from gangplan.resolve.checks import dra  # few clusters have one
 

@@ -24,8 +24,8 @@ OF_CLASSES: dict[str, Any] = {"access_mode": "ReadWriteOnce", "size": None, "mos
 _ALIASES = {"fs_type": "fsType", "pod_security": "podSecurity", "access_mode": "accessMode"}
 
 
-def check_pod_volumes(notes: ClusterCheck) -> None:
-    """Check every volume."""
+def check_offered_volumes(notes: ClusterCheck) -> None:
+    """Check every volume that the cluster offers to pods."""
     for name, volume in notes.spec.volumes.items():
         for field, message, help in _find_volume_mistakes(notes.spec, name, volume):
             path: FieldPath = ("volumes", name, field) if field else ("volumes", name)
