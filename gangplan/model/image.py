@@ -31,6 +31,16 @@ class MpiBuild:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageSupport:
+    """How well the combination of an image, its framework and the GPUs of a run is tried, and who answers for
+    the image. `source` says where the tier comes from; `owner` is empty where the catalog names none."""
+
+    tier: str
+    source: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class PulledImage:
     """An image as this cluster pulls it. `preflight` is its preflight program, for runs that use one."""
 

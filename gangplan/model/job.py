@@ -10,6 +10,7 @@ from gangplan.model.backend import BACKENDS, DATED_TRAINJOB, Backend, BackendNam
 from gangplan.model.fabric import NO_ACCESS, FabricAccess, WorkerFabric
 from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.model.identity import CloudIdentity
+from gangplan.model.image import ImageSupport
 from gangplan.model.image import MpiBuild as MpiBuild
 from gangplan.model.image import MpiFamily as MpiFamily
 from gangplan.model.image import PulledImage as PulledImage
@@ -190,6 +191,7 @@ class Job:
     schedule: RunSchedule | None = None  # that starts its runs
     after: RunDependencies | None = None  # other runs; Git then contains a template of this one
     model: RegisteredModel | None = None  # that it registers
+    support: ImageSupport | None = None  # None: the catalog states nothing about it
     is_dated: bool = False  # a CronJob creates its runs, each named after its start
     origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)
     pulled: dict[str, Origins] = field(

@@ -10,6 +10,7 @@ from typing import Any
 from gangplan.model.amounts import format_amount, format_with_unit
 from gangplan.model.duration import format_duration
 from gangplan.model.identity import subject_of
+from gangplan.model.image import ImageSupport
 from gangplan.model.job import Job, ResolvedRole, Resources, SideContainer
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.pipeline.team_room import TeamRoom
@@ -127,6 +128,7 @@ def _render_run_block(run: PlannedRun, since: int | None, rooms: Mapping[str, Te
         ("volumes", _describe_job_volumes(job)),
         ("exits", describe_exit_codes(job)),
         ("image", job.image.reference),
+        ("support", _describe_support(job)),
         ("pool", job.worker_pool.name),
         (
             "queue",
@@ -145,6 +147,15 @@ def _render_run_block(run: PlannedRun, since: int | None, rooms: Mapping[str, Te
     ]
     lines = "".join(f"  {name:<9} {value}\n" for name, value in rows if value)
     return f"{job.source} on {run.cluster}: {job.namespace}/{run.name}\n{lines}"
+
+
+def _describe_support(job: Job) -> str:
+    """Return `certified (acceptance test of 2026-10-12), owner ml@example.com`; empty where the catalog states
+    nothing."""
+    if job.support is None:
+        return ""
+    tier = f"{job.support.tier} ({escape_own_line(job.support.source)})"
+    return tier + (f", owner {escape_own_line(job.support.owner)}" if job.support.owner else "")
 
 
 def _describe_job_roles(job: Job) -> str:
@@ -292,6 +303,7 @@ def _build_run_document(run: PlannedRun, since: int | None, room: TeamRoom | Non
             else {}
         ),
         "image": job.image.reference,
+        **({"support": _build_support_document(job.support)} if job.support else {}),
         "pool": job.worker_pool.name,
         "queue": job.queue,
         "priority": job.priority,
@@ -306,6 +318,10 @@ def _build_run_document(run: PlannedRun, since: int | None, room: TeamRoom | Non
         "nodes": build_node_document(run.fit),
         "cost": build_cost_document(run),
     }
+
+
+def _build_support_document(support: ImageSupport) -> dict[str, str | None]:
+    return {"tier": support.tier, "source": support.source, "owner": support.owner or None}
 
 
 def _build_step_document(one: ResolvedRole) -> dict[str, Any]:

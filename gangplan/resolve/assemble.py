@@ -26,6 +26,7 @@ from gangplan.resolve.seldom import (
     resolve_roles_if_any,
     resolve_steps_if_any,
 )
+from gangplan.resolve.tiers import describe_support
 from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.spec.job import Mpi
 from gangplan.spec.namespaces import namespace_of
@@ -74,6 +75,8 @@ def assemble_job(context: JobResolution, parts: JobParts) -> Job:
     queue, files = resolve_queue(context), resolve_run_files(context)
     image, placement, shape, data = parts.image, parts.placement, parts.shape, parts.data
     near, apart = resolve_neighbours_if_any(context, placement)
+    model = placement.node_pool.gpu
+    gpu = model.model if model and parts.gpus else None
     bounds, losses, compliance = parts.bounds, parts.bounds.after_losses, parts.compliance
     roles = resolve_roles_if_any(context, image, placement, shape)
     steps = resolve_steps_if_any(context, image, placement, shape, data, bounds.timeout_s)
@@ -141,6 +144,7 @@ def assemble_job(context: JobResolution, parts: JobParts) -> Job:
         pools=placement.alike,
         trial=context.spec.trial,
         template=context.spec.template,
+        support=describe_support(context.catalog, image.name, image.framework, gpu),
         origins=context.origins,
         pulled=context.pulled,
     )

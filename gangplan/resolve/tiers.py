@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.model.image import ImageSupport
 from gangplan.records import dataclass
 from gangplan.spec.catalog import Image, ImageCatalog, TierRow
 
@@ -44,6 +45,19 @@ def tier_of(catalog: ImageCatalog, image: Image, framework: str, gpu: str | None
         if _matches_tier_row(row, image, framework):
             return Standing(row.tier, row.source or "")
     return Standing("untested", "no row of the catalog's tiers has it")
+
+
+def describe_support(
+    catalog: ImageCatalog, name: str, framework: str, gpu: str | None
+) -> ImageSupport | None:
+    """Return how well an image of the catalog is supported on GPUs of a model (None: without GPUs); None where
+    the catalog neither asks for tiers, states any, nor names the image's owner."""
+    image = catalog.images[name]
+    asks = catalog.requirements is not None and catalog.requirements.tier is not None
+    if not (asks or catalog.tiers or image.tier or image.owner):
+        return None
+    standing = tier_of(catalog, image, framework, gpu)
+    return ImageSupport(standing.tier, standing.source, image.owner or "")
 
 
 def _matches_tier_row(row: TierRow, image: Image, framework: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -21,16 +22,22 @@ MPI = 'mpi: {implementation: OpenMPI, version: "5.0.8"}\n'
 GPU = "gpu: {model: a100-80gb, count: 8}"
 
 
-def check(tmp_path: Path, *, image: str = "", pool: str = "", catalog: str = "", **files: str) -> Outcome:
-    """Run `validate` on the small workspace, with these lines of the first image, pool a100 and the
-    catalog."""
+def write_workspace(
+    tmp_path: Path, *, image: str = "", pool: str = "", catalog: str = "", **files: str
+) -> Path:
+    """Write the small workspace, with these lines of the first image, pool a100 and the catalog."""
     entries = workspaces.CATALOG.replace(MPI, MPI + image, 1) + catalog
     cluster = workspaces.CLUSTER.replace(
         f"{GPU}, labels: {{pool: a100}}", pool or f"{GPU}, labels: {{pool: a100}}"
     )
     own = {name.replace("__", "/") + ".yaml": text for name, text in files.items()}
     base = workspaces.STOCK | {"images/catalog.yaml": entries, "overlays/lab/cluster.yaml": cluster} | own
-    return gangplan("validate", "--no-cache", "-C", workspaces.write(tmp_path, base))
+    return workspaces.write(tmp_path, base)
+
+
+def check(tmp_path: Path, **parts: str) -> Outcome:
+    """Run `validate` on such a workspace."""
+    return gangplan("validate", "--no-cache", "-C", write_workspace(tmp_path, **parts))
 
 
 def with_driver(version: str) -> str:
@@ -174,6 +181,45 @@ def test_combinations_that_our_tests_start_count_only_without_gpus(tmp_path: Pat
     spec = workspaces.SPEC.replace("gpus: 2", "gpus: 0")
     done = check(tmp_path, catalog="requirements: {tier: tested}\n", specs__nlp__filings=spec)
     assert "image-tier" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("image", "catalog", "support"),
+    [
+        ("", "", None),
+        ("    tier: certified\n", "", "certified (stated for the image)"),
+        (
+            "    owner: ml@example.com\n",
+            "",
+            "untested (no row of the catalog's tiers has it), owner ml@example.com",
+        ),
+        ("", "requirements: {tier: community}\n", "untested (no row of the catalog's tiers has it)"),
+        (
+            "",
+            "tiers:\n- {tier: tested, gpus: [a100-80gb], source: acceptance test of 2026-10-12}\n",
+            "tested (acceptance test of 2026-10-12)",
+        ),
+        (
+            "",
+            "tiers:\n- {tier: tested, gpus: [h100-80gb]}\n",
+            "untested (no row of the catalog's tiers has it)",
+        ),
+    ],
+)
+def test_a_plan_tells_how_well_a_run_is_supported(
+    tmp_path: Path, image: str, catalog: str, support: str | None
+) -> None:
+    root = write_workspace(tmp_path, image=image, catalog=catalog)
+    lines = gangplan("plan", "specs/nlp/filings.yaml", "-C", root).out.splitlines()
+    assert [line.split(None, 1)[1] for line in lines if line.startswith("  support ")] == (
+        [support] if support else []
+    )
+    (run,) = json.loads(gangplan("plan", "specs/nlp/filings.yaml", "--format", "json", "-C", root).out)[
+        "runs"
+    ]
+    found = run.get("support")
+    assert (found and f"{found['tier']} ({found['source']})") == (support and support.partition(", owner")[0])
+    assert (found or {}).get("owner") == ("ml@example.com" if "owner" in image else None)
 
 
 ARM = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100, kubernetes.io/arch: arm64}"
