@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from gangplan.findings import FieldPath
 from gangplan.model.frameworks import START_VARIABLES
 from gangplan.model.job import EnvVar, Mount, ValueOrigin
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan, list_named_origins
 from gangplan.rules.security import SECRET_SUSPECTED
 from gangplan.rules.specs import ENV_RESERVED, ENV_TWICE, SECRET_UNKNOWN
+from gangplan.spec.pods import EnvSource
 
 # Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them silently
 # (mpi.go and torch.go of Trainer v2.3.0); the launch environment of gangplan is reserved too.
@@ -93,11 +97,23 @@ def check_reserved_env(context: JobResolution) -> None:
 
 
 def check_secret_names(context: JobResolution) -> None:
-    """Report variables that are named like secrets and have their value in the spec.
+    """Report variables that are named like secrets and have their value in the spec: of the job, and of its
+    other containers, steps and roles.
 
     Those whose value looks like a secret are left out: the scan of the file reports them as errors.
     """
-    given = context.spec.spec.env
+    spec = context.spec.spec
+    _check_secret_names_of_block(context, spec.env, ("env",))
+    for kind in ("setup", "sidecars", "steps"):
+        for index, one in enumerate(getattr(spec, kind)):
+            _check_secret_names_of_block(context, one.env, (kind, index, "env"))
+    for name, role in spec.roles.items():
+        _check_secret_names_of_block(context, role.env, ("roles", name, "env"))
+
+
+def _check_secret_names_of_block(
+    context: JobResolution, given: Mapping[str, str | EnvSource], at: FieldPath
+) -> None:
     named = [name for name in given if any(word in name.upper() for word in _SECRET_WORDS)]
     if not named:
         return
@@ -117,4 +133,4 @@ def check_secret_names(context: JobResolution) -> None:
             help = (
                 f"Take it from a secret: secrets: {{env: {{{name}: SECRET/KEY}}}}; leave it if it is public."
             )
-            context.report(SECRET_SUSPECTED, context.where("env", name), message, help)
+            context.report(SECRET_SUSPECTED, context.where(*at, name), message, help)

@@ -217,3 +217,20 @@ def test_a_variable_named_like_a_secret_is_reported_once(variable: str, root: Pa
     assert [one.rule for one in found] == [NAMED[variable]] * bool(NAMED[variable]), outcome.err
     name, _, value = variable.partition(": ")
     assert all(name in one.message and value not in one.message + one.help for one in found)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "setup:\n- command: [python, a.py]\n  ",
+        "sidecars:\n- command: [python, a.py]\n  ",
+        "steps:\n- command: [python, a.py]\n  ",
+        "roles:\n  ps:\n    workers: 1\n    command: [python, a.py]\n    ",
+    ],
+)
+def test_such_a_variable_is_reported_in_other_containers_and_pods(block: str, root: Path) -> None:
+    spec = f"{workspaces.SPEC}{block}env: {{DB_PASSWORD: changeme, LEVEL: info}}\n"
+    workspaces.write(root, {"specs/nlp/filings.yaml": spec})
+    found = [one for one in gangplan("validate", "-C", root).findings if one.rule.startswith("secret-")]
+    assert [one.message for one in found] == ["DB_PASSWORD is named like a secret, and its value is in Git"]
+    assert found[0].place.startswith(f"specs/nlp/filings.yaml:{len(spec.splitlines())}:")
