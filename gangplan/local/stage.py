@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from gangplan.errors import ToolError
@@ -98,6 +99,8 @@ class LocalStage:
         for folder in ("bin", "home", "ranks", "etc", "tmp", "shm"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         (self.root / "etc/hostfile").write_text(cast.hostfile)
+        if cast.launcher is None:  # an MPI must not take a worker for the machine where mpirun runs
+            (self.root / "etc/hosts").write_text(_build_hosts_file(cast))
         rank, ssh = (shlex.join(self.aside(name)) for name in ("tag.py", "hop.py"))
         names = [name for pod in cast.pods for name in pod.names]
         launcher = cast.launcher.name if cast.launcher else cast.pods[0].name
@@ -126,6 +129,15 @@ class LocalStage:
         place = self.root / "hosts.json"
         place.touch(mode=0o600)
         place.write_text(json.dumps(hosts))
+
+
+def _build_hosts_file(cast: LocalPods) -> str:
+    """Return this machine's /etc/hosts with the names of all pods: frameworks such as JAX look up their own
+    host."""
+    own = "127.0.0.1 localhost"
+    with suppress(OSError, UnicodeDecodeError):
+        own = Path("/etc/hosts").read_text(encoding="utf-8")
+    return own + "".join(f"\n127.0.0.1 {' '.join(pod.names)}" for pod in cast.pods) + "\n"
 
 
 def _build_local_mpi_variables(mpi: LocalMpi) -> dict[str, str]:
