@@ -16,7 +16,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Write a new job, sweep, team, cluster, image or waiver from flags, or from questions on a terminal.",
+    help="Write a new job, sweep, template, team, cluster, image or waiver from flags, or from questions on a terminal.",
 )
 
 
@@ -79,6 +79,40 @@ def sweep(
 
     given = ask_for_sweep(name, job, parameter or [], max_concurrent, workspace)
     raise typer.Exit(write_sweep_spec(*given, workspace, dry_run, quiet))
+
+
+@app.command()
+def template(
+    name: Annotated[str, typer.Argument(help="Name of the template, and of its file.", metavar="NAME")],
+    job: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="Spec of the job that becomes the template.",
+            metavar="SPEC",
+            autocompletion=complete.complete_jobs,
+        ),
+    ],
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            "-p",
+            help="Parameter: a field of the job, or --NAME in its command; its default is the job's value. May be repeated.",
+            metavar="NAME[=DEFAULT]",
+        ),
+    ] = None,
+    all_teams: Annotated[
+        bool, typer.Option("--all-teams", help="Write it into jobtemplates/, for every team.")
+    ] = False,
+    workspace: WorkspaceFlag = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print the file, write nothing.")] = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Write a template of a job for its team, or for all teams."""
+    from gangplan.commands.new_template import write_template
+
+    raise typer.Exit(write_template(name, job, parameter or [], all_teams, workspace, dry_run, quiet))
 
 
 @app.command(cls=_FieldCommand)

@@ -39,7 +39,7 @@ def write_sweep_spec(
     """Write specs/<team>/<name>.yaml, with the fields of a job as its template. Raises UserError."""
     root = locate_workspace_root(workspace)
     check_name("job", name)
-    source = _find_job_spec_path(root, job)
+    source = find_job_spec_path(root, job)
     file = f"{source.rpartition('/')[0]}/{name}.yaml"
     if os.path.lexists(root / file):
         raise UserError(f"nothing was written: {file} exists", "Edit it, or take another name.")
@@ -100,7 +100,7 @@ def ask_for_sweep(
             "Job that each trial runs",
             "",
             known,
-            lambda answer: _find_job_spec_path(root, answer),
+            lambda answer: find_job_spec_path(root, answer),
             hint=", ".join(known[:6]),
         )
     parameters = list(given)
@@ -128,7 +128,7 @@ def _check_trial_count(answer: str) -> None:
         raise UserError(f"'{answer}' is no number of trials", f"Write a whole number from 1 to {_MOST}.")
 
 
-def _find_job_spec_path(root: Path, job: str) -> str:
+def find_job_spec_path(root: Path, job: str) -> str:
     """Return the path of the job's spec from the root. Raises UserError."""
     for start in (Path.cwd(), root):
         path = os.path.relpath(os.path.normpath(start / job), root).replace(os.sep, "/")

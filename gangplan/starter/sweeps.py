@@ -4,7 +4,7 @@ parameter."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gangplan.edits import edit_field
 from gangplan.errors import UserError
@@ -65,55 +65,64 @@ def _build_sweep_template_blocks(text: str, document: Document, parameters: Para
 
     A job from a template gets the parameters of the sweep, too.
     """
-    starts = [(match.start(), match[1]) for match in _FIELD.finditer(text)]
-    ends = [start for start, _ in starts[1:]] + [len(text)]
     found = []
     if "template" in document.value and not {"parameters", "command"} & {*document.value}:
-        pairs = ", ".join(f'{name}: "{_format_parameter_placeholder(name)}"' for name in parameters)
+        pairs = ", ".join(f'{name}: "{format_parameter_placeholder(name)}"' for name in parameters)
         found.append(f"  parameters: {{{pairs}}}\n")
-    for (start, name), end in zip(starts, ends, strict=True):
+    for name, block in list_field_blocks(text):
         if name in NOT_IN_SWEEP_TEMPLATE:
             continue
         if name == "command":
-            block = _insert_command_placeholders(document, parameters)
+            block = insert_command_placeholders(document, parameters)
         elif name == "parameters" and "command" not in document.value:
-            block = _insert_parameter_placeholders(text[start:end], document, parameters)
-        else:
-            block = text[start:end]
-        lines = block.rstrip("\n").split("\n")
-        found.append("".join(f"  {line}\n" if line.strip() else "\n" for line in lines))
+            block = _insert_parameter_placeholders(block, document, parameters)
+        found.append(indent_block(block))
     return found
+
+
+def list_field_blocks(text: str) -> list[tuple[str, str]]:
+    """Return the fields of a file with their lines, up to the next field: comments above it come with the one
+    before."""
+    starts = [(match.start(), match[1]) for match in _FIELD.finditer(text)]
+    ends = [start for start, _ in starts[1:]] + [len(text)]
+    return [(name, text[start:end]) for (start, name), end in zip(starts, ends, strict=True)]
+
+
+def indent_block(block: str) -> str:
+    """Indent the lines of a field by one level."""
+    lines = block.rstrip("\n").split("\n")
+    return "".join(f"  {line}\n" if line.strip() else "\n" for line in lines)
 
 
 def _insert_parameter_placeholders(block: str, document: Document, parameters: Parameters) -> str:
     """Put placeholders into the parameters of a job that takes its command from a template."""
     for name in parameters:
         block = edit_field(
-            block, document.file, ("parameters", name), f'"{_format_parameter_placeholder(name)}"'
+            block, document.file, ("parameters", name), f'"{format_parameter_placeholder(name)}"'
         )
     return block
 
 
-def _insert_command_placeholders(document: Document, parameters: Parameters) -> str:
+def insert_command_placeholders(document: Document, parameters: Iterable[str]) -> str:
     """Put a placeholder for each parameter into the command: in place of its value, or at the end."""
     value = document.value["command"]
     if not isinstance(value, list):
-        words = "".join(f" --{name}={_format_parameter_placeholder(name)}" for name in parameters)
+        words = "".join(f" --{name}={format_parameter_placeholder(name)}" for name in parameters)
         return f"command: {format_scalar(f'{value}{words}')}\n"
     words_of = [document.text(("command", index)) or str(word) for index, word in enumerate(value)]
     for name in parameters:
         flag = f"--{name}"
         at = next((index for index, word in enumerate(words_of) if word.split("=")[0] == flag), None)
         if at is None:
-            words_of.append(f"{flag}={_format_parameter_placeholder(name)}")
+            words_of.append(f"{flag}={format_parameter_placeholder(name)}")
         elif "=" in words_of[at] or at + 1 == len(words_of):
-            words_of[at] = f"{flag}={_format_parameter_placeholder(name)}"
+            words_of[at] = f"{flag}={format_parameter_placeholder(name)}"
         else:
-            words_of[at + 1] = _format_parameter_placeholder(name)
+            words_of[at + 1] = format_parameter_placeholder(name)
     return "command:\n" + "".join(f"  - {format_scalar(word)}\n" for word in words_of)
 
 
-def _format_parameter_placeholder(name: str) -> str:
+def format_parameter_placeholder(name: str) -> str:
     return f"${{{{ parameters.{name} }}}}"
 
 

@@ -152,7 +152,7 @@ def completed(root: Path, line: str) -> list[str]:
     ("line", "wanted"),
     [
         ("gangplan va", ["validate"]),
-        ("gangplan new ", ["job", "sweep", "team", "cluster", "image", "waiver"]),
+        ("gangplan new ", ["job", "sweep", "template", "team", "cluster", "image", "waiver"]),
         ("gangplan list po", ["pools", "policies"]),
         ("gangplan render --cluster l", ["lab"]),
         ("gangplan cluster check ", ["lab"]),
@@ -184,7 +184,7 @@ def completed(root: Path, line: str) -> list[str]:
         ("gangplan edit overlays/lab/cluster.yaml --unset podsR", ["podsReadyTimeout"]),
         ("gangplan render --color a", ["auto", "always"]),
         ("gangplan validate --fail-on w", ["warning"]),
-        ("gangplan help new ", ["job", "sweep", "team", "cluster", "image", "waiver"]),
+        ("gangplan help new ", ["job", "sweep", "template", "team", "cluster", "image", "waiver"]),
         ("gangplan help va", ["validate"]),
         ("gangplan schema print s", ["spec", "sweep"]),
         ("gangplan edit --set network.post", ["network.posture"]),

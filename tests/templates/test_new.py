@@ -1,77 +1,144 @@
-"""`gangplan new job --template`: values of parameters have the type that the template declares."""
+"""`gangplan new template`: a job becomes a template that makes the same run, and keeps its comments."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-import yaml
 
-from gangplan.commands import complete
-from gangplan.commands.new_flags import build_flag_parameters
-from tests.templates.files import TEMPLATE, workspace
-from tests.workspaces import gangplan
+from gangplan.pipeline.render import preview_render
+from gangplan.pipeline.request import Request
+from gangplan.starter.templates import render_template_text, render_templated_job
+from tests.workspaces import gangplan, stock, write
 
-TYPED = TEMPLATE.replace(
-    "  script:",
-    "  fast: {type: boolean, default: false}\n  script:",
-).replace("env: {", "env: {FAST: '${{ parameters.fast }}', ")
+ROOT = Path(__file__).parents[2]
+JOB = """\
+# The model of the filings.
+apiVersion: gangplan.dev/v1
+kind: TrainingJob
+description: Nightly filings
+image: openmpi
+# What each rank runs.
+command: [python, train.py, --lr=3e-4, --batch, 64, --fp16]
+workers: 2   # one node each
+gpus: 2
+env: {WARMUP: 1e-3}
+timeout: 4h
+run: 3
+"""
+NEW = ("new", "template", "filer", "--from", "specs/nlp/tune.yaml")
+MADE = """\
+apiVersion: gangplan.dev/v1
+kind: JobTemplate
+description: Nightly filings
+parameters:
+  workers: {type: integer, default: 2}
+  lr: {type: number, default: 3e-4}
+  batch: {type: integer, default: 32}
+  dropout: {type: string, default: "low"}
+  cpu: {type: integer, default: 4}
+job:
+  image: openmpi
+  # What each rank runs.
+  command:
+    - python
+    - train.py
+    - "--lr=${{ parameters.lr }}"
+    - --batch
+    - "${{ parameters.batch }}"
+    - --fp16
+    - "--dropout=${{ parameters.dropout }}"
+  workers: "${{ parameters.workers }}"   # one node each
+  gpus: 2
+  env: {WARMUP: 1e-3}
+  timeout: 4h
+  cpu: "${{ parameters.cpu }}"
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Write the small workspace with a job."""
+    return write(stock(tmp_path), {"specs/nlp/tune.yaml": JOB})
+
+
+def test_a_job_becomes_a_template_of_its_team(root: Path) -> None:
+    flags = ("-p", "workers", "-p", "lr", "-p", "batch=32", "-p", 'dropout="low"', "-p", "cpu=4")
+    outcome = gangplan(*NEW, *flags, "-C", root)
+    assert outcome.code == 0, outcome.err
+    assert (root / "specs/nlp/templates/filer.yaml").read_text() == MADE
+    lines = outcome.out.splitlines()
+    assert lines[0] == "wrote specs/nlp/templates/filer.yaml"
+    assert lines[1].startswith("  on lab: 4 ranks on 2 workers, ")
+    made = gangplan("new", "job", "other", "--template", "filer", "--param", "workers=1", "-n", "-C", root)
+    assert made.code == 0, made.err
+    assert "template: filer\nparameters: {workers: 1}\n" in made.out
+
+
+def test_all_teams_get_it_in_jobtemplates(root: Path) -> None:
+    outcome = gangplan(*NEW, "--all-teams", "-q", "-C", root)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "job:\n  image: openmpi\n" in (root / "jobtemplates/filer.yaml").read_text()
+
+
+def test_a_one_line_command_keeps_its_words(root: Path) -> None:
+    line = "command: [python, train.py, --lr=3e-4, --batch, 64, --fp16]"
+    write(root, {"specs/nlp/tune.yaml": JOB.replace(line, "command: python train.py --lr 3e-4 --fp16")})
+    outcome = gangplan(*NEW, "-p", "lr", "-p", "seed=1", "--dry-run", "-C", root)
+    assert outcome.code == 0, outcome.err
+    command = "python train.py --lr=${{ parameters.lr }} --fp16 --seed=${{ parameters.seed }}"
+    assert f'  command: "{command}"\n' in outcome.out
+    assert "  lr: {type: number, default: 3e-4}\n  seed: {type: integer, default: 1}\n" in outcome.out
+    assert not (root / "specs/nlp/templates").exists()
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("flags", "words"),
     [
-        ("size=8", "size: 8"),
-        ("rate=1e-4", "rate: 1e-4"),
-        ("rate=0.10", "rate: 0.10"),
-        ("fast=true", "fast: true"),
-        ("script=8", 'script: "8"'),
-        ("script=yes", 'script: "yes"'),
-        ("script=a b.py", 'script: "a b.py"'),
+        (("-p", "lr="), "--parameter lr= names no parameter"),
+        (("-p", "2lr"), "--parameter 2lr names no parameter"),
+        (("-p", "lr", "-p", "lr=1"), "--parameter lr is there twice"),
+        (("-p", "seed"), "has neither a field seed nor --seed in its command"),
+        (("-p", "fp16"), "has neither a field fp16 nor --fp16 in its command"),
+        (("-p", "env"), "--parameter env is no parameter of a template"),
+        (("-p", "run"), "each spec counts its own runs"),
+        (("-p", "description=a"), "--parameter description is no parameter of a template"),
+        (("-p", "workers=0"), "workers is 0, but must be at least 1"),
+        (("-p", "workers=many"), "'many'"),
     ],
 )
-def test_a_value_is_written_with_the_type_that_the_template_declares(
-    tmp_path: Path, given: str, line: str
+def test_invalid_parameters_are_refused_and_nothing_is_written(
+    flags: tuple[str, ...], words: str, root: Path
 ) -> None:
-    root = workspace(tmp_path, template=TYPED)
-    more = () if given.startswith("rate") else ("--param", "rate=0.5")
-    outcome = gangplan("new", "job", "fast", "--template", "wide", "--param", given, *more, "-n", "-C", root)
-    assert outcome.code == 0, outcome.err
-    assert line in outcome.out
+    outcome = gangplan(*NEW, *flags, "-C", root)
+    assert outcome.code in (1, 2), outcome.err
+    assert words in outcome.err
+    assert not (root / "specs/nlp/templates").exists()
 
 
-def test_a_value_of_the_wrong_type_is_refused(tmp_path: Path) -> None:
-    flags = ("--template", "wide", "--parameters", "size=many", "--parameters", "rate=1")
-    outcome = gangplan("new", "job", "fast", *flags, "-C", workspace(tmp_path))
-    assert outcome.code == 2
-    assert "parameter 'size' is a whole number, not 'many'" in outcome.err
+def test_what_is_no_plain_job_is_refused(root: Path) -> None:
+    (root / "jobtemplates").mkdir()
+    (root / "jobtemplates/filer.yaml").write_text(MADE)
+    write(root, {"specs/nlp/made.yaml": "apiVersion: gangplan.dev/v1\nkind: TrainingJob\ntemplate: filer\n"})
+    of_template = gangplan("new", "template", "other", "--from", "specs/nlp/made.yaml", "-C", root)
+    assert (of_template.code, "is made from a template" in of_template.err) == (2, True)
+    assert gangplan("new", "template", "other", "--from", "specs/nlp/team.yaml", "-C", root).code == 2
+    again = gangplan(*NEW, "--all-teams", "-C", root)
+    assert (again.code, "jobtemplates/filer.yaml exists" in again.err) == (2, True)
 
 
-def test_inherited_parameters_have_their_types(tmp_path: Path) -> None:
-    child = "apiVersion: gangplan.dev/v1\nkind: JobTemplate\nextends: wide\njob: {env: {A: b}}\n"
-    root = workspace(tmp_path, **{"jobtemplates/wider.yaml": child})
-    flags = ("--template", "wider", "--param", "size=8", "--param", "script=8", "--param", "rate=2")
-    outcome = gangplan("new", "job", "fast", *flags, "-n", "-C", root)
-    assert yaml.safe_load(outcome.out)["parameters"] == {"size": 8, "script": "8", "rate": 2}, outcome.err
-
-
-def test_parameters_without_a_template_are_refused(tmp_path: Path) -> None:
-    flags = ("--parameters", "size=8", "--parameters", "name=on", "--image", "openmpi", "--command", "a")
-    outcome = gangplan("new", "job", "fast", *flags, "-C", workspace(tmp_path))
-    assert outcome.code == 2
-    assert "no template" in outcome.err
-
-
-def test_tab_completes_templates_and_their_parameters(tmp_path: Path) -> None:
-    child = TEMPLATE.replace("  size:", "  width:").replace("parameters.size", "parameters.width")
-    extends = child.replace("parameters:\n", "extends: wide\nparameters:\n", 1)
-    root = workspace(tmp_path, **{"jobtemplates/other.yaml": extends})
-    given = {"workspace": str(root), "field_template": "wide@1"}
-    assert complete.complete_parameters(SimpleNamespace(params=given), "") == ["size=", "rate=", "script="]
-    given["field_template"] = "other"
-    assert complete.complete_parameters(SimpleNamespace(params=given), "s") == ["script=", "size="]
-    options = {name: one for one in build_flag_parameters("job") for name in one.opts}
-    assert {"--template", "--parameters", "--param"} <= set(options)
-    found = complete.build_column_completion("templates", "template")(SimpleNamespace(params=given), "")
-    assert found == ["other", "wide"]
+def test_each_job_of_the_sample_and_its_template_are_the_same_run(tmp_path: Path) -> None:
+    for folder in ("specs", "overlays", "images", "policies", "jobtemplates"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    before = preview_render(Request(tmp_path, engine="serial"))
+    names = sorted((run.cluster, run.unit.job.source, run.name) for run in before.runs)
+    assert len(names) > 12
+    for path in sorted({run.unit.job.source for run in before.runs}):
+        file, name = tmp_path / path, Path(path).stem
+        data = file.read_bytes()
+        template = render_template_text(data, path, {}, "")
+        write(tmp_path, {f"{Path(path).parent}/templates/{name}.yaml": template})
+        file.write_text(render_templated_job(data, name))
+    after = preview_render(Request(tmp_path, engine="serial"))
+    assert sorted((run.cluster, run.unit.job.source, run.name) for run in after.runs) == names
