@@ -38,12 +38,14 @@ _FOLDER = re.compile(r"\.|[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)*")
 @dataclass(frozen=True, slots=True)
 class CiOptions:
     """What the recipes depend on: the branch that is synced, the folder of the workspace in the repository
-    (`.` at its top), the image, and the version of Python."""
+    (`.` at its top), the image, the version of Python, and when runs that are due are committed (cron; empty:
+    never)."""
 
     branch: str = "main"
     workspace: str = "."
     image: str = ""
     python: str = PYTHON
+    schedules: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class _Pin:
 
 
 def render_github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
-    """Render the workflow and the composite action; `pins` are commits for some of the actions."""
+    """Render the workflow and the composite action, and the workflow of schedules if there is one; `pins` are
+    commits for some of the actions."""
     values = {
         "branch": options.branch,
         "workspace": options.workspace,
@@ -61,10 +64,15 @@ def render_github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str
         "python": options.python,
         "pins": {name: _select_action_pin(name, pins) for name in ACTIONS},
     }
-    return {
+    files = {
         ".github/workflows/gangplan.yaml": render_yaml("ci/github-workflow.yaml.j2", values),
         ".github/actions/gangplan/action.yaml": render_yaml("ci/github-action.yaml.j2", values),
     }
+    if options.schedules:
+        values |= {"schedules": options.schedules}
+        text = render_yaml("ci/github-schedules.yaml.j2", values)
+        files[".github/workflows/gangplan-schedules.yaml"] = text
+    return files
 
 
 def render_gitlab_files(options: CiOptions) -> dict[str, str]:

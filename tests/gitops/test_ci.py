@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.workspaces import REPOSITORY, gangplan
 
 Object = dict[str, Any]
 WORKFLOW, ACTION = ".github/workflows/gangplan.yaml", ".github/actions/gangplan/action.yaml"
+SCHEDULES = ".github/workflows/gangplan-schedules.yaml"
 
 
 def made(name: str, folder: Path, *flags: str) -> dict[str, str]:
@@ -202,6 +204,89 @@ def test_the_action_plans(github: tuple[Object, Object], clone: Path, tools: Pat
     assert "filings" in summary.read_text()
 
 
+@pytest.mark.parametrize(
+    ("cron", "said"),
+    [
+        ("*/15 * * *", "it has no five fields of numbers and names"),
+        ("@hourly", "it has no five fields of numbers and names"),
+        ("61 * * * *", "'61' is not a minute from 0 to 59"),
+        ("*/15 * * * *\nx", "it has no five fields of numbers and names"),
+    ],
+)
+def test_schedules_must_be_cron_as_github_reads_it(cron: str, said: str, root: Path) -> None:
+    outcome = gangplan("gitops", "github", "-C", root, "--schedules", cron)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert said in outcome.err
+    assert "help: Write --schedules '*/15 * * * *'." in outcome.err
+
+
+def test_schedules_are_a_workflow_of_their_own_that_may_push(tmp_path: Path) -> None:
+    assert SCHEDULES not in made("github", tmp_path)
+    files = made("github", tmp_path / "b", "--schedules", "7,37 * * * MON-FRI", "--branch", "release/1.0")
+    workflow = plain.load(files[SCHEDULES])
+    assert workflow[True] == {"schedule": [{"cron": "7,37 * * * MON-FRI"}], "workflow_dispatch": None}
+    assert workflow["permissions"] == {}
+    (job,) = workflow["jobs"].values()
+    assert job["permissions"] == {"contents": "write"}
+    assert not any("${{" in step.get("run", "") for step in job["steps"])
+    assert job["steps"][0]["with"] == {"ref": "release/1.0", "fetch-depth": 0}
+    assert job["steps"][-1]["env"] == {"BRANCH": "release/1.0"}
+
+
+DUE = """\
+#!/bin/sh
+# At a time when the job is due.
+[ "$1" != repeat ] || set -- "$@" --at 2026-01-11T04:00Z
+exec {real} "$@"
+"""
+
+
+@pytest.fixture
+def scheduled(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Create a clone with a job that is due, next to its remote, and a folder with gangplan at that time."""
+    root = tmp_path / "clone"
+    cluster = scripts.workspaces.CLUSTER + "schedules: {backend: commit}\n"
+    spec = scripts.workspaces.SPEC + 'timeout: 6h\nschedule: {cron: "0 4 * * *", startingDeadline: 2h}\n'
+    scripts.workspaces.stock(root)
+    scripts.workspaces.write(root, {"overlays/lab/cluster.yaml": cluster, "specs/nlp/filings.yaml": spec})
+    scripts.workspaces.render(root)
+    scripts.git(root, "init", "-q", "-b", "main")
+    (root / ".gitignore").write_text(".gangplan/\n")
+    scripts.git(root, "add", ".")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-10T12:00:00Z")
+    scripts.git(root, "commit", "-q", "-m", "Begin")
+    scripts.git(root, "clone", "-q", "--bare", ".", "../remote.git")
+    scripts.git(root, "remote", "add", "origin", "../remote.git")
+    due = tmp_path / "due"
+    due.mkdir()
+    (due / "gangplan").write_text(DUE.format(real=tools / "gangplan"))
+    (due / "gangplan").chmod(0o755)
+    return root, due
+
+
+def check_started_once(root: Path, script: str, variables: Mapping[str, str], shell: str, path: Path) -> None:
+    """Check that a script pushes one commit with the new run and all of its files, and then none."""
+    remote = root.parent / "remote.git"
+    for _ in range(2):
+        given = {**variables, "GIT_COMMITTER_DATE": "2026-01-11T04:00:30Z"}
+        done = scripts.run(script, root, given, shell, path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert scripts.git(remote, "log", "--format=%s", "main") == "Start runs that are due\nBegin"
+    assert scripts.git(root, "status", "--porcelain", "specs", "rendered") == ""
+    assert "run: 2" in scripts.git(remote, "show", "main:specs/nlp/filings.yaml")
+    assert gangplan("render", "--check", "-C", root).code == Exit.CLEAN
+
+
+def test_the_workflow_of_schedules_pushes_runs_that_are_due(
+    scheduled: tuple[Path, Path], tmp_path: Path
+) -> None:
+    root, due = scheduled
+    files = made("github", tmp_path / "recipe", "--schedules", "*/15 * * * *")
+    (job,) = plain.load(files[SCHEDULES])["jobs"].values()
+    step = job["steps"][-1]
+    check_started_once(root, step["run"], step["env"], "bash", due)
+
+
 # GitLab
 
 
@@ -233,7 +318,7 @@ def test_the_component_declares_the_inputs_that_it_reads(gitlab: tuple[Object, s
     assert include["inputs"].keys() <= inputs.keys()
     assert include["inputs"]["image"] == "registry.example.com/ci:1"
     known = {"stage", "image", "timeout", "interruptible", "variables", "cache", "before_script", "extends"}
-    known |= {"script", "artifacts", "rules", "allow_failure", "needs", "environment"}
+    known |= {"script", "artifacts", "rules", "allow_failure", "needs", "environment", "resource_group"}
     assert all(job.keys() <= known for job in jobs_of(gitlab).values())
 
 
@@ -279,9 +364,10 @@ def test_the_component_plans(gitlab: tuple[Object, str], clone: Path, tools: Pat
 def test_merge_request_code_never_runs_with_the_token(gitlab: tuple[Object, str]) -> None:
     """GitLab gives a variable of an environment only to the jobs that name the environment."""
     jobs = jobs_of(gitlab)
-    (name,) = (name for name, job in jobs.items() if "TOKEN" in str(job))
+    (name,) = (name for name, job in jobs.items() if "GITLAB_TOKEN" in str(job))
     job = jobs[name]
-    assert [name for name, one in jobs.items() if "environment" in one] == [name] == ["gangplan-comment"]
+    others = [other for other, one in jobs.items() if other != name and "environment" in one]
+    assert (name, others) == ("gangplan-comment", ["gangplan-schedules"])
     assert job["environment"] == {"name": "gangplan-comment", "action": "access"}
     assert job["variables"]["GIT_STRATEGY"] == "none"
     assert not {"before_script", "cache", "extends"} & job.keys()
@@ -312,6 +398,34 @@ def test_the_component_comments_only_on_a_plan_that_is_a_file(
     done = scripts.run(script, root, given, "sh", tools)
     assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stderr
     assert bool(said) or done.stdout + done.stderr == ""
+
+
+def test_only_pipelines_of_the_schedule_get_the_token_that_pushes(gitlab: tuple[Object, str]) -> None:
+    jobs = jobs_of(gitlab)
+    (name,) = (name for name, job in jobs.items() if "GANGPLAN_PUSH_TOKEN" in str(job))
+    assert jobs[name]["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "schedule" && $GANGPLAN_REPEAT == "true"'}]
+    assert jobs[name]["environment"] == {"name": "gangplan-schedules", "action": "access"}
+
+
+def test_the_component_pushes_runs_that_are_due(
+    gitlab: tuple[Object, str], scheduled: tuple[Path, Path]
+) -> None:
+    root, due = scheduled
+    job = jobs_of(gitlab)["gangplan-schedules"]
+    remote = "https://gangplan:secret@gitlab.example.com:443/ml/jobs.git"
+    given = {
+        **job["variables"],
+        "GANGPLAN_PUSH_TOKEN": "secret",
+        "CI_SERVER_HOST": "gitlab.example.com",
+        "CI_SERVER_PORT": "443",
+        "CI_PROJECT_PATH": "ml/jobs",
+        "CI_COMMIT_BRANCH": "main",
+        # What a push to that address reaches here.
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{root.parent / 'remote.git'}.insteadOf",
+        "GIT_CONFIG_VALUE_0": remote,
+    }
+    check_started_once(root, "\n".join(job["script"]), given, "sh", due)
 
 
 # Jenkins

@@ -21,6 +21,7 @@ Object = dict[str, Any]
 VARIANTS = {
     "plain": (),
     "a folder of a bigger repository": ("--prefix", "ml/jobs", "--branch", "release/1.0"),
+    "schedules": ("--schedules", "*/15 * * * *"),
     "other pins": ("--python", "3.11", "--pin", f"actions/cache={'1' * 40}"),
 }
 
