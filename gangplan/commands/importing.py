@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gangplan.commands.absent import build_missing_team_error
@@ -13,6 +15,7 @@ from gangplan.commands.common import choose_exit_code, format_plural, print_find
 from gangplan.commands.outfile import OutFile, resolve_out_file
 from gangplan.commands.teams_of import resolve_team
 from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding
 from gangplan.imports.batch import Batch, judge_batch, read_batch
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
@@ -22,6 +25,8 @@ from gangplan.records import dataclass
 from gangplan.spec.root import SPECS, locate_workspace_root
 from gangplan.workspace import load_workspace, suggest_nearest
 
+# Equal findings that are shown one by one; the last of them counts the others.
+_MOST_REPEATS = 3
 _FORMATS = ("text", "json", "markdown")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -58,7 +63,7 @@ def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
     )
     judge_batch(batch, root)
     findings = batch.everything
-    print_findings(findings)
+    print_findings(_fold_repeated_findings(findings))
     good = [one for one in batch.imported if one.is_right]
     is_whole = not any(one.is_error for one in findings)
     writes = bool(good) and (is_whole or options.keeps_going) and not options.is_dry
@@ -82,6 +87,28 @@ def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
         )
         sys.stdout.write(f"next: {_describe_import_next_step(batch, options)}\n")
     return choose_exit_code(findings)
+
+
+def _fold_repeated_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings with equal ones shown at their first places only: jobs of one folder are alike, and
+    what is asked about each of them is answered once."""
+    count = Counter(_identify_finding(one) for one in findings)
+    seen: Counter[tuple[str, str, str]] = Counter()
+    shown = []
+    for one in findings:
+        key = _identify_finding(one)
+        seen[key] += 1
+        others = count[key] - _MOST_REPEATS
+        if others > 0 and seen[key] == _MOST_REPEATS:
+            tail = f" (and so at {format_plural(others, 'other place')})"
+            shown.append(replace(one, message=one.message + tail))
+        elif others <= 0 or seen[key] < _MOST_REPEATS:
+            shown.append(one)
+    return shown
+
+
+def _identify_finding(finding: Finding) -> tuple[str, str, str]:
+    return finding.rule, finding.message, finding.help
 
 
 def _resolve_import_target(root: Path, options: ImportOptions) -> ImportTarget:

@@ -65,6 +65,18 @@ def test_importing_again_adds_nothing(root: Path) -> None:
     assert "is different now" not in second.err
 
 
+def test_what_is_asked_about_many_sources_is_shown_at_three_of_them(root: Path) -> None:
+    for index in range(5):
+        write(
+            root.parent,
+            {f"sources/more/heat-{index}.yaml": MPIJOB.replace("name: heat", f"name: heat-{index}")},
+        )
+    outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "-n")
+    about = [line for line in outcome.err.splitlines() if "how many nodes may mount the claim" in line]
+    assert len(about) == 3
+    assert [line.endswith("is assumed (and so at 3 other places)") for line in about] == [False, False, True]
+
+
 def test_an_imported_spec_that_was_changed_stays(root: Path) -> None:
     arguments = ("import", "mpijob", root.parent / "sources", "-C", root, "--apply")
     assert gangplan(*arguments).code == Exit.CLEAN
