@@ -30,6 +30,7 @@ from gangplan.report.costs import (
 from gangplan.rules.budgets import BUDGET_EXCEEDED
 from gangplan.simulate.day import (
     DURATIONS_HELP,
+    JobLines,
     check_lines_used,
     choose_line_name,
     duration_of,
@@ -87,9 +88,9 @@ def print_costs(
     active = [run for run in result.runs if run.unit.job.is_active]
     lines = read_lines(durations, DURATIONS_HELP) if durations else {}
     names = {run.unit.job: f"{run.unit.job.team}/{run.unit.job.name}" for run in active}
-    if durations is not None:
+    if isinstance(lines, JobLines):
         sweeps = {f"{job.team}/{job.trial.sweep}" for job in names if job.trial}
-        check_lines_used(lines, sorted({*names.values(), *sweeps}), durations)
+        check_lines_used(lines, sorted({*names.values(), *sweeps}))
     items = []
     for run in active:
         job = run.unit.job

@@ -25,6 +25,7 @@ from gangplan.simulate import read_workload, simulate_runs
 from gangplan.simulate.day import (
     ARRIVALS_HELP,
     DURATIONS_HELP,
+    JobLines,
     arrivals_of,
     check_lines_used,
     choose_line_name,
@@ -113,9 +114,9 @@ def _read_durations_and_arrivals(result: Result, options: SimulateOptions) -> tu
     names += [f"{job.team}/{job.name}" for job in active]
     durations = read_lines(options.durations, DURATIONS_HELP) if options.durations else {}
     arrivals = read_lines(options.arrivals, ARRIVALS_HELP) if options.arrivals else None
-    for lines, path in ((durations, options.durations), (arrivals, options.arrivals)):
-        if lines and path:
-            check_lines_used(lines, names, path)
+    for lines in (durations, arrivals):
+        if isinstance(lines, JobLines):
+            check_lines_used(lines, names)
     return durations, arrivals
 
 

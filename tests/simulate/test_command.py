@@ -73,9 +73,14 @@ def test_the_same_seed_gives_the_same_day(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("cv/none: 1h\n", "no job is called cv/none"),
-        ("cv/detect-large: soon\n", "'soon' is not a time"),
+        ("cv/none: 1h\ncv/no: 2h\n", "durations.yaml:1:10: no job is called cv/none; "),
+        ("cv/none: 1h\ncv/no: 2h\n", "durations.yaml:2:8: no job is called cv/no\n"),
+        ("cv/detect-large: soon\n", "durations.yaml:1:18: 'soon' is not a time"),
+        ("# all\n'cv/*': -3h\n", "durations.yaml:2:9: '-3h' is not a time"),
+        ("cv/detect-large: 1h\ncv/detect-large: 2h\n", "durations.yaml:2:1: "),
+        ("cv/detect-large: [\n", "durations.yaml:"),
         ("- 1h\n", "is not a mapping"),
+        ("", "durations.yaml"),
     ],
 )
 def test_mistakes_in_files_are_reported(tmp_path: Path, text: str, said: str) -> None:
@@ -99,7 +104,7 @@ def test_arrivals_that_never_come_or_never_end_are_refused(tmp_path: Path, text:
     file.write_text(f"cv/detect-large: {text}\n")
     outcome = gangplan("simulate", "-C", FIVE, "--cluster", "gpu-23", "--arrivals", file)
     assert outcome.code == Exit.INPUT
-    assert "arrivals of cv/detect-large: " in outcome.err
+    assert "arrivals.yaml:1:18: " in outcome.err
     assert said in outcome.err
 
 
