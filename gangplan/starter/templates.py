@@ -163,6 +163,6 @@ def _insert_flags(block: str, document: Document, parameters: Sequence[str]) -> 
         return insert_command_placeholders(document, parameters)
     for name in parameters:
         new = f"--{name}={format_parameter_placeholder(name)}"
-        flag = rf"(?<!\S)--{re.escape(name)}[= ]\S+"
-        value = re.sub(flag, lambda _, new=new: new, value) if re.search(flag, value) else f"{value} {new}"
+        found = re.search(rf"(?<!\S)--{re.escape(name)}[= ]\S+", value)
+        value = f"{value[: found.start()]}{new}{value[found.end() :]}" if found else f"{value} {new}"
     return f"command: {format_scalar(value)}\n"
