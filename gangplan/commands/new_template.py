@@ -15,9 +15,9 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.report.escape import escape_own_line
 from gangplan.report.plan import format_run_line
-from gangplan.spec.root import locate_workspace_root
+from gangplan.spec.root import JOB_TEMPLATES, locate_workspace_root
 from gangplan.starter.answers import check_name
-from gangplan.starter.draft import TEMPLATES, create_temporary_workspace
+from gangplan.starter.draft import create_temporary_workspace
 from gangplan.starter.templates import (
     parse_template_parameters,
     render_template_text,
@@ -42,7 +42,7 @@ def write_template(
     check_name("job", name)
     source = find_job_spec_path(root, job)
     team = "/".join(source.split("/")[:2])
-    file = f"{TEMPLATES}/{name}.yaml" if is_shared else f"{team}/templates/{name}.yaml"
+    file = f"{JOB_TEMPLATES}/{name}.yaml" if is_shared else f"{team}/templates/{name}.yaml"
     if os.path.lexists(root / file):
         help = "Edit it, take another name, or write a second version of it: docs/templates.md#versions."
         raise UserError(f"nothing was written: {file} exists", help)

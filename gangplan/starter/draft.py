@@ -11,12 +11,12 @@ from pathlib import Path
 
 from gangplan.source import MAX_DOCUMENT_BYTES
 from gangplan.spec.listing import FILES_FOLDER
+from gangplan.spec.root import JOB_TEMPLATES
 from gangplan.starter.write import write_new_files
 from gangplan.workspace import OVERLAYS, SPECS
 
 # What a spec depends on, besides the files of the teams.
-TEMPLATES = "jobtemplates"
-_READ = (OVERLAYS, "images", "policies", "schemas", TEMPLATES)
+_READ = (OVERLAYS, "images", "policies", "schemas", JOB_TEMPLATES)
 # Fields of a spec that name other jobs of its team.
 _JOBS_NAMED = re.compile(r"^after:|\b(?:near|apart):", re.MULTILINE)
 

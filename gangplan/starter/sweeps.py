@@ -123,6 +123,7 @@ def insert_command_placeholders(document: Document, parameters: Iterable[str]) -
 
 
 def format_parameter_placeholder(name: str) -> str:
+    """Return what stands for the value of a parameter: `${{ parameters.lr }}`."""
     return f"${{{{ parameters.{name} }}}}"
 
 
