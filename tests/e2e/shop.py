@@ -168,7 +168,7 @@ def spec_here(shop: Shop) -> str:
         key=lambda path: (path.stat().st_size, path.name),
     )
     for path in found:
-        source = path.read_text().splitlines()[0].rpartition(" ")[2]
+        source = world.source_of(path)
         text = (shop.root / source).read_text()
         if "clusters:" not in text or f"clusters: [{shop.cluster}]" in text:
             return source

@@ -141,7 +141,7 @@ class TestSync(Isolated):
         their_text = next(
             (shop.root / path).read_text()
             for path in (
-                file.read_text().splitlines()[0].rpartition(" ")[2]
+                world.source_of(file)
                 for file in world.run_files(shop.root / "rendered" / shop.cluster)
                 if file.parent.name == other
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.emit import is_run_file
+from gangplan.emit.header import read_header_source
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.nodes import NodePool
@@ -29,6 +30,13 @@ def run_files(tree: Path) -> list[Path]:
     """Return the files of runs in the rendered folder of a cluster, without those of launch scripts."""
     files = sorted((tree / "runs").rglob("*.yaml"))
     return [path for path in files if is_run_file(f"{tree.name}/{path.relative_to(tree).as_posix()}")]
+
+
+def source_of(file: Path) -> str:
+    """Return the spec that a rendered file comes from."""
+    source = read_header_source(file)
+    assert source is not None, file
+    return source
 
 
 def nodes(cluster: Cluster) -> list[Object]:
