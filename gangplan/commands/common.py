@@ -91,6 +91,13 @@ def choose_exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.E
     return Exit.FINDINGS if level is not None and level >= fail_on else Exit.CLEAN
 
 
+def report_nothing_written(findings: Sequence[Finding]) -> Exit:
+    """Print that errors kept a file from being written, and return the exit code."""
+    errors = sum(finding.is_error for finding in findings)
+    sys.stderr.write(f"nothing was written: {format_plural(errors, 'error')}\n")
+    return choose_exit_code(findings)
+
+
 def _is_judged(finding: Finding) -> bool:
     """Return whether its subject was understood, also because a policy judged it or a waiver excused it."""
     return finding.rule.is_verdict or finding.waiver is not None

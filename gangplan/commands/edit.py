@@ -8,11 +8,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gangplan.commands.common import choose_exit_code, format_plural, print_findings
+from gangplan.commands.common import (
+    choose_exit_code,
+    format_plural,
+    print_findings,
+    report_nothing_written,
+)
 from gangplan.commands.new import check_job_name_free
 from gangplan.edits import FlagChange, edit_field, parse_changes
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.findings import Finding
 from gangplan.fixes import FixedFile, read_fixable, write_fixed
 from gangplan.report.escape import escape_own_line
 from gangplan.report.fixed import render_fix_diff
@@ -61,7 +65,7 @@ def edit_specs(
     judged = judge_changed_file(root, path, text, after, format in _SPECS, users.files)
     print_findings(judged.found)
     if judged.errors:
-        return _report_edit_refusal(judged.errors)
+        return report_nothing_written(judged.errors)
     fixed = FixedFile(path, data, after.encode())
     if is_dry:
         sys.stdout.write(render_fix_diff(fixed))
@@ -114,7 +118,7 @@ def clone_spec(
     judged = judge_changed_file(root, target, None, text, format in _SPECS, users.files)
     print_findings(judged.found)
     if judged.errors:
-        return _report_edit_refusal(judged.errors)
+        return report_nothing_written(judged.errors)
     if is_dry:
         sys.stdout.write(text)
         return Exit.CLEAN
@@ -160,11 +164,6 @@ def _find_template_parameter_types(
         return {}
     team = path.split("/")[1]
     return find_parameter_types(read_team_templates(root, team), team, label)
-
-
-def _report_edit_refusal(errors: Sequence[Finding]) -> Exit:
-    sys.stderr.write(f"nothing was written: {format_plural(len(errors), 'error')}\n")
-    return choose_exit_code(errors)
 
 
 def _print_edit_outcome(

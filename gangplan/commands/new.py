@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.commands.ask import is_watched
-from gangplan.commands.common import choose_exit_code, format_plural, print_findings
+from gangplan.commands.common import print_findings, report_nothing_written
 from gangplan.commands.new_flags import collect_given_fields
 from gangplan.commands.teams_of import resolve_team
 from gangplan.contents.files import WorkspaceFiles
@@ -56,10 +56,8 @@ def write(wanted: NewFile, is_dry: bool, is_quiet: bool) -> Exit:
     data = wanted.text()
     result, findings = judge_new_file(wanted, data)
     print_findings(findings)
-    errors = sum(1 for one in findings if one.is_error)
-    if errors:
-        sys.stderr.write(f"nothing was written: {format_plural(errors, 'error')}\n")
-        return choose_exit_code(findings)
+    if any(one.is_error for one in findings):
+        return report_nothing_written(findings)
     if is_dry:
         sys.stdout.write(data.decode())
         return Exit.CLEAN

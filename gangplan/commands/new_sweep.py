@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from gangplan.commands.ask import ask_user, is_watched
-from gangplan.commands.common import choose_exit_code, format_plural, print_findings
+from gangplan.commands.new_from_job import (
+    FileFromJob,
+    find_job_spec_path,
+    read_job_spec,
+    refuse_existing_file,
+    write_after_check,
+)
 from gangplan.contents.files import WorkspaceFiles
 from gangplan.contents.tables import list_spec_rows
 from gangplan.errors import Exit, UserError
-from gangplan.fixes.write import read_fixable
-from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.request import Request
-from gangplan.report.escape import escape_own_line
+from gangplan.pipeline.request import Result
 from gangplan.report.sweeps import format_sweep_line, split_off_sweeps
-from gangplan.spec.root import SPECS, locate_workspace_root
+from gangplan.spec.root import locate_workspace_root
 from gangplan.starter.answers import check_name
-from gangplan.starter.draft import create_temporary_workspace
 from gangplan.starter.sweeps import parse_sweep_parameters, render_sweep_text
 from gangplan.starter.text import render_modeline
-from gangplan.starter.write import write_new_files
 
 _MOST = 10_000  # of maxConcurrent (spec/sweep.py)
 
@@ -41,33 +40,16 @@ def write_sweep_spec(
     check_name("job", name)
     source = find_job_spec_path(root, job)
     file = f"{source.rpartition('/')[0]}/{name}.yaml"
-    if os.path.lexists(root / file):
-        raise UserError(f"nothing was written: {file} exists", "Edit it, or take another name.")
-    data = read_fixable(root, source)
-    if data is None:
-        raise UserError(f"{source} is no plain file", "Name the spec of a job.")
-    text = render_sweep_text(
-        data, source, parse_sweep_parameters(given), at_once, render_modeline("sweep", root, file)
-    )
-    with create_temporary_workspace(root, {file: text}) as draft:
-        result = preview_render(Request(draft, specs=(file,), engine="serial"))
-    print_findings(result.findings)
-    errors = sum(one.is_error for one in result.findings)
-    if errors:
-        sys.stderr.write(f"nothing was written: {format_plural(errors, 'error')}\n")
-        return choose_exit_code(result.findings)
-    if is_dry:
-        sys.stdout.write(text)
-        return Exit.CLEAN
-    write_new_files(root, {file: text})
-    if not is_quiet:
-        lines = [
-            f"wrote {file}",
-            *(f"  {format_sweep_line(one)}" for one in split_off_sweeps(result.runs)[1]),
-        ]
-        lines.append(f"next: gangplan render, then commit {file} and rendered/")
-        sys.stdout.write("".join(f"{escape_own_line(line)}\n" for line in lines))
-    return Exit.CLEAN
+    refuse_existing_file(root, file, "Edit it, or take another name.")
+    data, parameters = read_job_spec(root, source), parse_sweep_parameters(given)
+    text = render_sweep_text(data, source, parameters, at_once, render_modeline("sweep", root, file))
+
+    def describe(result: Result) -> list[str]:
+        sweeps = split_off_sweeps(result.runs)[1]
+        next_step = f"next: gangplan render, then commit {file} and rendered/"
+        return [*(f"  {format_sweep_line(one)}" for one in sweeps), next_step]
+
+    return write_after_check(FileFromJob(root, file, text, file, {}), describe, is_dry, is_quiet)
 
 
 def ask_for_sweep(
@@ -126,13 +108,3 @@ def ask_for_sweep(
 def _check_trial_count(answer: str) -> None:
     if not answer.isdecimal() or len(answer) > len(str(_MOST)) or not 1 <= int(answer) <= _MOST:
         raise UserError(f"'{answer}' is no number of trials", f"Write a whole number from 1 to {_MOST}.")
-
-
-def find_job_spec_path(root: Path, job: str) -> str:
-    """Return the path of the job's spec from the root. Raises UserError."""
-    for start in (Path.cwd(), root):
-        path = os.path.relpath(os.path.normpath(start / job), root).replace(os.sep, "/")
-        top, *rest = path.split("/")
-        if top == SPECS and len(rest) > 1 and rest[-1] != "team.yaml" and (root / path).is_file():
-            return path
-    raise UserError(f"{job} is no spec of a job", "Name a file below specs/<team>/ with --from.")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from gangplan.api.checks import write_or_compare_tree
-from gangplan.commands.common import choose_exit_code, format_plural
+from gangplan.commands.common import choose_exit_code, format_plural, report_nothing_written
 from gangplan.commands.reports import Outputs, find_report_folder, parse_outputs, publish_reports
 from gangplan.commands.since import add_since_findings, build_checked_tree, check_base
 from gangplan.emit import FileOutcome
@@ -53,10 +53,7 @@ def render_or_compare(
         return max(choose_exit_code(result.findings), _report_check(request, result, wanted))
     _publish_render_report(request, result, wanted)
     if result.has_errors:
-        sys.stderr.write(
-            f"nothing was written: {format_plural(sum(1 for f in result.findings if f.is_error), 'error')}\n"
-        )
-        return choose_exit_code(result.findings)
+        return report_nothing_written(result.findings)
     return _print_render_summary(result, output or RENDERED, wanted)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from gangplan.model.image import ImageSupport
 from gangplan.records import dataclass
 from gangplan.spec.catalog import Image, ImageCatalog, TierRow
@@ -19,7 +21,12 @@ _TRIED: tuple[dict[str, str], ...] = (
     {"framework": "mpi", "mpi": "IntelMPI", "mpiVersion": "2021"},
     {"framework": "torch", "frameworkVersion": "2.6"},
 )
-BUILT_IN = tuple(TierRow.model_validate({"tier": "tested", "source": _REALITY, **row}) for row in _TRIED)
+
+
+@cache
+def list_built_in_tiers() -> tuple[TierRow, ...]:
+    """Return gangplan's own rows. Few runs are compared with them, so only those pay for making them."""
+    return tuple(TierRow.model_validate({"tier": "tested", "source": _REALITY, **row}) for row in _TRIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,7 @@ def tier_of(catalog: ImageCatalog, image: Image, framework: str, gpu: str | None
     for row in catalog.tiers:
         if (not row.gpus or gpu in row.gpus) and _matches_tier_row(row, image, framework):
             return Standing(row.tier, row.source or "the catalog's tiers")
-    for row in BUILT_IN if gpu is None else ():
+    for row in list_built_in_tiers() if gpu is None else ():
         if _matches_tier_row(row, image, framework):
             return Standing(row.tier, row.source or "")
     return Standing("untested", "no row of the catalog's tiers has it")

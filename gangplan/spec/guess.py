@@ -20,6 +20,7 @@ from gangplan.spec.shapes import MAIN_FIELDS, describe_wrong_shape, split_words
 from gangplan.spec.words import (
     ABSENT_FIELDS,
     ABSENT_INSIDE,
+    FIELD_ALTERNATIVES,
     FIELD_MEANINGS,
     IMPORTABLE_KINDS,
     OTHER_MPI,
@@ -279,8 +280,9 @@ def _explain_disallowed_word(kind: str, path: FieldPath, allowed: list[str], giv
     begin = "Write " if isinstance(path[-1], int) else f"Write {path[-1]}: "
     words = _join_words_with_or([_format_word_for_yaml(word) for word in guess or allowed])
     help = f"{begin}{words}."
-    if field in FIELD_MEANINGS and kind == "TrainingJob":
-        help += f" {FIELD_MEANINGS[field][0].upper()}{FIELD_MEANINGS[field][1:]}."
+    meaning = FIELD_MEANINGS.get(field) or (None if guess else FIELD_ALTERNATIVES.get(field))
+    if meaning and kind == "TrainingJob":
+        help += f" {meaning[0].upper()}{meaning[1:]}."
     return (f"{name} is {quote_value(given)}, but must be {one_of}{hint}", help)
 
 

@@ -198,6 +198,9 @@ FIELD_MEANINGS = {
     "state": "active runs are applied; a stopped run is ended and kept as a record; an archived run stays in Git and is not applied",
     "framework": "it says how the command is started: by mpirun (mpi, horovod, deepspeed) or by torchrun (torch)",
     "capacity": "spot nodes are cheaper and may be reclaimed",
+}
+# The same, for a word that resembles none that is allowed.
+FIELD_ALTERNATIVES = {
     "compliance": "for another law, such as CCPA, the platform writes policies of its own (docs/own-policies.md); residency keeps data in a region",
 }
 # Field -> value (or values) of gangplan -> what people write for it.

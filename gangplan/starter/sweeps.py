@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 
 from gangplan.edits import edit_field
 from gangplan.errors import UserError
@@ -13,7 +14,8 @@ from gangplan.source import Document, load_document
 from gangplan.spec.sweep_checks import NOT_IN_SWEEP_TEMPLATE
 
 Parameters = Mapping[str, Sequence[str]]
-_FIELD = re.compile(r"^([A-Za-z]+)[ \t]*:", re.MULTILINE)
+# A field at the top level, with the comments directly above it.
+_FIELD = re.compile(r"^(?:#.*\n)*([A-Za-z]+)[ \t]*:", re.MULTILINE)
 
 
 def parse_sweep_parameters(given: Sequence[str]) -> dict[str, list[str]]:
@@ -73,7 +75,7 @@ def _build_sweep_template_blocks(text: str, document: Document, parameters: Para
         if name in NOT_IN_SWEEP_TEMPLATE:
             continue
         if name == "command":
-            block = insert_command_placeholders(document, parameters)
+            block = insert_command_placeholders(block, document, parameters)
         elif name == "parameters" and "command" not in document.value:
             block = _insert_parameter_placeholders(block, document, parameters)
         found.append(indent_block(block))
@@ -81,11 +83,14 @@ def _build_sweep_template_blocks(text: str, document: Document, parameters: Para
 
 
 def list_field_blocks(text: str) -> list[tuple[str, str]]:
-    """Return the fields of a file with their lines, up to the next field: comments above it come with the one
-    before."""
-    starts = [(match.start(), match[1]) for match in _FIELD.finditer(text)]
-    ends = [start for start, _ in starts[1:]] + [len(text)]
-    return [(name, text[start:end]) for (start, name), end in zip(starts, ends, strict=True)]
+    """Return the fields of a file, each with the comments directly above it and all lines up to the next one.
+
+    Comments at the top of the file are about the file, and come with no field.
+    """
+    found = list(_FIELD.finditer(text))
+    starts = [match.start() if index else match.start(1) for index, match in enumerate(found)]
+    ends = [*starts[1:], len(text)]
+    return [(match[1], text[start:end]) for match, start, end in zip(found, starts, ends, strict=True)]
 
 
 def indent_block(block: str) -> str:
@@ -103,12 +108,18 @@ def _insert_parameter_placeholders(block: str, document: Document, parameters: P
     return block
 
 
-def insert_command_placeholders(document: Document, parameters: Iterable[str]) -> str:
-    """Put a placeholder for each parameter into the command: in place of its value, or at the end."""
-    value = document.value["command"]
+def read_comments_above(block: str) -> str:
+    """Return the comments above the field of a block."""
+    return "".join(takewhile(lambda line: line.startswith("#"), block.splitlines(keepends=True)))
+
+
+def insert_command_placeholders(block: str, document: Document, parameters: Iterable[str]) -> str:
+    """Return the block of a command with a placeholder for each parameter: in place of its value, or at the
+    end."""
+    value, above = document.value["command"], read_comments_above(block)
     if not isinstance(value, list):
         words = "".join(f" --{name}={format_parameter_placeholder(name)}" for name in parameters)
-        return f"command: {format_scalar(f'{value}{words}')}\n"
+        return f"{above}command: {format_scalar(f'{value}{words}')}\n"
     words_of = [document.text(("command", index)) or str(word) for index, word in enumerate(value)]
     for name in parameters:
         flag = f"--{name}"
@@ -119,7 +130,7 @@ def insert_command_placeholders(document: Document, parameters: Iterable[str]) -
             words_of[at] = f"{flag}={format_parameter_placeholder(name)}"
         else:
             words_of[at + 1] = format_parameter_placeholder(name)
-    return "command:\n" + "".join(f"  - {format_scalar(word)}\n" for word in words_of)
+    return f"{above}command:\n" + "".join(f"  - {format_scalar(word)}\n" for word in words_of)
 
 
 def format_parameter_placeholder(name: str) -> str:

@@ -17,6 +17,7 @@ from gangplan.starter.sweeps import (
     indent_block,
     insert_command_placeholders,
     list_field_blocks,
+    read_comments_above,
 )
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -160,9 +161,9 @@ def _insert_flags(block: str, document: Document, parameters: Sequence[str]) -> 
     """Put placeholders into the command; in a command of one line, in place of the flags that it has."""
     value = document.value["command"]
     if not isinstance(value, str):
-        return insert_command_placeholders(document, parameters)
+        return insert_command_placeholders(block, document, parameters)
     for name in parameters:
         new = f"--{name}={format_parameter_placeholder(name)}"
         found = re.search(rf"(?<!\S)--{re.escape(name)}[= ]\S+", value)
         value = f"{value[: found.start()]}{new}{value[found.end() :]}" if found else f"{value} {new}"
-    return f"command: {format_scalar(value)}\n"
+    return f"{read_comments_above(block)}command: {format_scalar(value)}\n"

@@ -14,6 +14,7 @@ JOB = """\
 apiVersion: gangplan.dev/v1
 kind: TrainingJob
 name: tune
+# Has the filings inside.
 image: deepspeed
 # What each rank runs.
 command: [python, train.py, --lr=3e-4, --batch, 64, --fp16]
@@ -54,6 +55,7 @@ parameters:
     dropout: [0.0, 0.1, 0.2, 0.3]
 maxConcurrent: 10
 template:
+  # Has the filings inside.
   image: deepspeed
   # What each rank runs.
   command:

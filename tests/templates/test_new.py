@@ -16,8 +16,10 @@ ROOT = Path(__file__).parents[2]
 JOB = """\
 # The model of the filings.
 apiVersion: gangplan.dev/v1
+# Ends with the quarter.
 kind: TrainingJob
 description: Nightly filings
+# Has the filings inside.
 image: openmpi
 # What each rank runs.
 command: [python, train.py, --lr=3e-4, --batch, 64, --fp16]
@@ -39,6 +41,7 @@ parameters:
   dropout: {type: string, default: "low"}
   cpu: {type: integer, default: 4}
 job:
+  # Has the filings inside.
   image: openmpi
   # What each rank runs.
   command:
@@ -79,7 +82,16 @@ def test_a_job_becomes_a_template_of_its_team(root: Path) -> None:
 def test_all_teams_get_it_in_jobtemplates(root: Path) -> None:
     outcome = gangplan(*NEW, "--all-teams", "-q", "-C", root)
     assert (outcome.code, outcome.out) == (0, "")
-    assert "job:\n  image: openmpi\n" in (root / "jobtemplates/filer.yaml").read_text()
+    assert "  image: openmpi\n" in (root / "jobtemplates/filer.yaml").read_text()
+
+
+def test_all_teams_get_none_that_the_team_of_the_job_would_not_use(root: Path) -> None:
+    write(root, {"specs/nlp/templates/filer.yaml": MADE})
+    outcome = gangplan(*NEW, "--all-teams", "-C", root)
+    assert outcome.code == 2
+    assert "specs/nlp/templates/filer.yaml exists" in outcome.err
+    assert "would use its own template" in outcome.err
+    assert not (root / "jobtemplates/filer.yaml").exists()
 
 
 def test_a_one_line_command_keeps_its_words(root: Path) -> None:
