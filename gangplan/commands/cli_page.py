@@ -63,7 +63,7 @@ gangplan cache info|clear         # what earlier commands found out; --no-cache 
 gangplan gitops argocd|flux       # sync manifests; github, gitlab, tekton, jenkins, codeowners: recipes of CI, owners
 gangplan gitops write|check       # all of those that gangplan.yaml lists; are they fresh?
 gangplan gitops sync NAME         # apply rendered/ to a cluster, where no Argo CD and no Flux does
-gangplan pipeline tekton|kfp       # jobs that come after others, as pipelines of an engine
+gangplan pipeline tekton|kfp|katib # jobs that come after others as pipelines, a sweep as an Experiment
 gangplan report comment FILE      # one comment on the pull request, kept up to date
 gangplan tools list|install       # kustomize and kubeconform
 ```

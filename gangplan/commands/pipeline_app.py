@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Write jobs that come after others as pipelines of Tekton or Kubeflow Pipelines.",
+    help="Write jobs that come after others as pipelines, and sweeps as experiments.",
 )
 
 Output = Annotated[
@@ -58,3 +58,31 @@ def pipeline_kfp(
 
     asked = build_request(workspace, cluster, team, None, "serial", 1)
     raise typer.Exit(write_pipelines(asked, "kfp", render_kfp_pipeline, output, check))
+
+
+@app.command("katib")
+def pipeline_katib(
+    sweep: Annotated[str, typer.Argument(help="File of a sweep.", metavar="SWEEP")],
+    workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="What trials are compared by; else results.metric.", metavar="NAME"),
+    ] = None,
+    goal: Annotated[
+        Literal["minimize", "maximize"] | None,
+        typer.Option("--goal", help="Whether less or more of it is better; else results.goal."),
+    ] = None,
+    algorithm: Annotated[
+        Literal["grid", "random", "tpe", "multivariate-tpe", "bayesianoptimization"] | None,
+        typer.Option("--algorithm", help="How Katib chooses values; else grid or random, as in the sweep."),
+    ] = None,
+    output: Output = None,
+    check: Check = False,
+) -> None:
+    """Write a sweep as an Experiment of Katib, with all that its trials share."""
+    from gangplan.commands.common import build_request
+    from gangplan.commands.katib import write_katib_experiments
+
+    asked = build_request(workspace, cluster, None, [sweep], "serial", 1)
+    raise typer.Exit(write_katib_experiments(asked, metric, goal, algorithm, output, check))

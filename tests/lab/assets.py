@@ -51,6 +51,7 @@ def manifests(program: Program, module: Path, kustomize: Path) -> list[Object]:
         "mpi-operator": lambda: _files(module / "manifests/base", "kubeflow.org_mpijobs.yaml"),
         "kwok": lambda: _files(module / "kustomize", *KWOK_FILES),
         "argocd": lambda: _files(module / "manifests/crds", "*-crd.yaml"),
+        "katib-check": lambda: _files(module / "manifests/v1beta1/components/crd", "experiment.yaml"),
         "source-controller": lambda: _files(module / "config/crd/bases", "*.yaml"),
         "kustomize-controller": lambda: _files(module / "config/crd/bases", "*.yaml"),
     }

@@ -199,6 +199,11 @@ def flux_check(version: str) -> Program:
     return Program("flux-check", version, "github.com/fluxcd/kustomize-controller/api", None, ("flux-check",))
 
 
+def katib_check(version: str) -> Program:
+    """Return a command of ours that checks Experiments with the code of Katib's webhook."""
+    return Program("katib-check", version, "github.com/kubeflow/katib", None, ("katib-check",))
+
+
 ETCD = etcd("3.6.5")
 KUBELET = kubelet("1.34.4")
 KWOK = kwok("0.7.0")
@@ -212,6 +217,7 @@ ACTIONLINT = actionlint("1.7.12")
 CODEOWNERS = codeowners("1.2.1")
 TEKTON_CHECK = tekton_check("1.9.0")
 FLUX_CHECK = flux_check("1.9.4")
+KATIB_CHECK = katib_check("0.19.0")
 FLUX = (source_controller("1.9.2"), kustomize_controller("1.9.4"))
 
 CATALOG: tuple[Program, ...] = (
@@ -240,5 +246,6 @@ CATALOG: tuple[Program, ...] = (
     CODEOWNERS,
     TEKTON_CHECK,
     FLUX_CHECK,
+    KATIB_CHECK,
     *FLUX,
 )

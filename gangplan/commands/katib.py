@@ -1,0 +1,96 @@
+"""`gangplan pipeline katib`: a sweep as an Experiment of Katib, checked as the sweep before it is written."""
+
+from __future__ import annotations
+
+import shlex
+
+from gangplan.commands.common import print_findings, report_nothing_written
+from gangplan.commands.gitops_files import write_or_print_files
+from gangplan.edits import edit_field
+from gangplan.errors import Exit, UserError
+from gangplan.gitops.katib import (
+    IN_COMMAND,
+    TRIAL_LABEL,
+    TRIAL_VARIABLE,
+    Draft,
+    Search,
+    build_katib_objects,
+    choose_search,
+    format_trial_placeholder,
+)
+from gangplan.gitops.made import build_write_command
+from gangplan.model.backend import TRAINJOB
+from gangplan.objects import dump_all, format_scalar
+from gangplan.pipeline.render import preview_render
+from gangplan.pipeline.request import Request, Result
+from gangplan.source import load_objects
+from gangplan.spec.sweep_files import SweepFile
+from gangplan.starter.draft import create_temporary_workspace
+
+
+def write_katib_experiments(
+    request: Request,
+    metric: str | None,
+    goal: str | None,
+    algorithm: str | None,
+    output: str | None,
+    is_check: bool,
+) -> Exit:
+    """Print, write or compare the Experiment of a sweep: a file for each cluster. Raises UserError."""
+    result = preview_render(request)
+    print_findings([one for one in result.findings if one.is_error])
+    if result.has_errors:
+        return report_nothing_written(result.findings)
+    file = _find_sweep(request, result)
+    assert file.sweep is not None
+    assert file.document is not None
+    search = choose_search(file.sweep, file.document, metric, goal, algorithm)
+    draft = _render_draft(request, file, search)
+    flags = (("--metric", metric or ""), ("--goal", goal or ""), ("--algorithm", algorithm or ""))
+    command = build_write_command("katib", flags)
+    header = f"# Made by `gangplan pipeline {shlex.join([command[0], file.file, *command[1:]])}`; see docs/sweeps.md.\n"
+    texts = {}
+    for run in draft.runs:
+        job = run.unit.job
+        if job.backend != TRAINJOB or job.trial is None:
+            help = "Choose clusters with Trainer: --cluster NAME."
+            raise UserError(f"Katib's trials are TrainJobs, and runs on {run.cluster} are not", help)
+        queue = result.workspace.clusters[run.cluster].spec.teams[job.team].queue or ""
+        folder = run.path.rpartition("/")[0]
+        found = [
+            path for path in sorted(draft.texts) if path == run.path or path.startswith(f"{folder}/launch.")
+        ]
+        bodies = [body for path in found for body in load_objects(draft.texts[path])]
+        made = Draft(bodies, run.name, file.name, job.trial.name, queue)
+        bodies = build_katib_objects(file.sweep, search, made)
+        texts[f"{run.cluster}-{job.team}-{file.name}.yaml"] = header + dump_all(bodies)
+    return write_or_print_files(texts, output, is_check, kept=True)
+
+
+def _find_sweep(request: Request, result: Result) -> SweepFile:
+    """Return the only sweep that the command line names. Raises UserError."""
+    found = [one for path, one in result.workspace.sweeps.items() if path in result.files]
+    if len(found) != 1:
+        named = ", ".join(request.specs)
+        raise UserError(f"{named} is not a sweep", "Name the file of one sweep.")
+    return found[0]
+
+
+def _render_draft(request: Request, file: SweepFile, search: Search) -> Result:
+    """Render one trial whose values are the placeholders that Katib fills. Raises UserError."""
+    assert file.document is not None
+    text = (request.root / file.file).read_text(encoding="utf-8")
+    values = ", ".join(f"{name}: {format_scalar(format_trial_placeholder(name))}" for name in search.space)
+    for field in ("state", "results", "stopped", "removed", "retired"):
+        if field in file.document.value:
+            text = edit_field(text, file.file, (field,), None)
+    text = edit_field(text, file.file, ("parameters",), f"{{list: [{{{values}}}]}}")
+    env = f"{{field: \"metadata.labels['{TRIAL_LABEL}']\"}}"
+    text = edit_field(text, file.file, ("template", "env", TRIAL_VARIABLE), env)
+    with create_temporary_workspace(request.root, {file.file: text}) as root:
+        found = preview_render(Request(root, request.clusters, specs=(file.file,), engine="serial"))
+    errors = [one for one in found.findings if one.is_error]
+    if errors:
+        text = f"{file.file}: with a placeholder as its value, {errors[0].message}"
+        raise UserError(f"no Experiment can be made of {text}", IN_COMMAND)
+    return found

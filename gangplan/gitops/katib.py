@@ -1,0 +1,356 @@
+"""Katib: a sweep as an Experiment, whose controller chooses the values and creates a TrainJob for each trial.
+
+An Experiment holds one object per trial, so the trials share everything else: the runtime, the files and the
+network policies of one run, which here know pods by a label of the runtime instead of the JobSet's name.
+
+Source: kubeflow/katib v0.19.0 (pkg/apis/controller/experiments/v1beta1, pkg/webhook/v1beta1/pod,
+pkg/webhook/v1beta1/experiment/validator, pkg/controller.v1beta1/experiment/manifest).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from gangplan.errors import UserError
+from gangplan.generators.scripts import SCRIPTS_VOLUME
+from gangplan.generators.trainjob import SPEC_HASH
+from gangplan.model.backend import ANCESTOR_LABEL, DATED_TRAINJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.model.pods import RUN_NAME_VARIABLE
+from gangplan.model.syncing import is_engine_annotation
+from gangplan.objects import Body, dump_all
+from gangplan.plan.names import HASH_LENGTH, HASH_PLACEHOLDER
+from gangplan.source import Document
+from gangplan.spec.sweep import Range, Sweep
+from gangplan.spec.trials import count_trials, read_given_value
+
+# Written out, as Katib's webhook would: Argo CD compares the items of a list as wholes.
+UNIFORM, LOG_UNIFORM = "uniform", "logUniform"
+# Those that choose from lists and from ranges, and need no settings that a sweep lacks.
+Algorithm = Literal["grid", "random", "tpe", "multivariate-tpe", "bayesianoptimization"]
+Goal = Literal["minimize", "maximize"]
+# The values of each parameter, as they are written, or the range that they come from.
+Space = Mapping[str, tuple[str, ...] | Range]
+# The variable and the pod label with the trial's name, for katib.report_metrics (Python SDK).
+TRIAL_VARIABLE, TRIAL_LABEL = "KATIB_TRIAL_NAME", "katib.kubeflow.org/trial"
+_TRIAL_NAME = "trialName"
+_METRIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:@%-]*")
+_RUN_NAME, _RUN_NAME_FIELD = f"$({RUN_NAME_VARIABLE})", f"metadata.labels['{TRAINJOB.run_label}']"
+IN_COMMAND = "Use parameters in command and env only, or keep the sweep."
+RANKS = "node"  # the container whose arguments and variables a TrainJob may state (Trainer v2.1 to v2.3)
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+# The service that report_metrics sends to (manifests/v1beta1/components/db-manager).
+_DATABASE = {"katib.kubeflow.org/component": "db-manager"}
+DATABASE_NAMESPACE, DATABASE_PORT = "kubeflow", 6789
+
+
+class Search(NamedTuple):
+    """What Katib is asked for: which metric, whether less or more of it is better, how values are chosen from
+    which space, and how many trials there are at most."""
+
+    metric: str
+    goal: str
+    algorithm: str
+    space: Space
+    trials: int
+
+
+class Draft(NamedTuple):
+    """The objects of a run whose parameters have placeholders as values, and the ConfigMap with its launch
+    scripts; the names of the run, the sweep and the trial; and the LocalQueue in which trials wait."""
+
+    bodies: Sequence[Body]
+    run: str
+    sweep: str
+    trial: str
+    queue: str
+
+    @property
+    def job(self) -> str:
+        """The name of the trial's job."""
+        return f"{self.sweep}-{self.trial}"
+
+
+def format_trial_placeholder(name: str) -> str:
+    """Return what Katib replaces by a value: `${trialParameters.lr}`."""
+    return f"${{trialParameters.{name}}}"
+
+
+def choose_search(
+    sweep: Sweep, document: Document, metric: str | None, goal: str | None, algorithm: str | None
+) -> Search:
+    """Return what is asked of Katib, from the sweep and from flags. Raises UserError."""
+    parameters, results = sweep.parameters, sweep.results
+    if parameters.list or (parameters.grid and parameters.random):
+        help = "Write either grid or random."
+        raise UserError("Katib chooses values from one grid or from ranges, not from a list of trials", help)
+    if metric is not None and not _METRIC.fullmatch(metric):
+        raise UserError(f"--metric {metric!r} is not the name of a metric", "Write --metric loss.")
+    metric = metric or (results.metric if results else "")
+    if not metric:
+        raise UserError("--metric is missing: Katib compares trials by it", "Write --metric loss.")
+    space = _read_space(sweep, document)
+    chosen = algorithm or ("grid" if parameters.grid else "random")
+    ranges = [name for name, of in space.items() if isinstance(of, Range)]
+    if chosen == "grid" and ranges:
+        raise UserError(f"a grid has lists, and {ranges[0]} has a range", "Write --algorithm random.")
+    return Search(
+        metric, goal or (results.goal if results else "minimize"), chosen, space, count_trials(sweep)
+    )
+
+
+def _read_space(sweep: Sweep, document: Document) -> Space:
+    parts = ("random", "of") if sweep.parameters.random else ("grid",)
+    given = sweep.parameters.random.of if sweep.parameters.random else sweep.parameters.grid
+    return {
+        name: of
+        if isinstance(of, Range)
+        else tuple(
+            read_given_value(document, ("parameters", *parts, name, index), one).text
+            for index, one in enumerate(of)
+        )
+        for name, of in given.items()
+    }
+
+
+def build_katib_objects(sweep: Sweep, search: Search, draft: Draft) -> list[Body]:
+    """Return the objects that trials share, and the Experiment after them.
+
+    Names of pods keep names of sweeps below the 40 characters that Katib accepts. Raises UserError for a
+    parameter that changes anything but the command and the variables of ranks.
+    """
+    shared = f"{draft.sweep}-{HASH_PLACEHOLDER}"
+    bodies = [_share_object(body, draft, shared) for body in draft.bodies]
+    job = next(body for body in bodies if body["kind"] == TRAINJOB.kind)
+    others = [body for body in bodies if body["kind"] != TRAINJOB.kind]
+    ranks = _take_rank_settings(others, draft)
+    _open_database(others, shared)
+    _refuse_stray_values(others, draft)
+    metadata = job["metadata"]
+    trial = _build_trial_spec(job, ranks, draft)
+    labels = {key: text for key, text in metadata["labels"].items() if not key.startswith("kueue.")}
+    sync = {key: text for key, text in metadata["annotations"].items() if is_engine_annotation(key)}
+    experiment: Body = {
+        "apiVersion": "kubeflow.org/v1beta1",
+        "kind": "Experiment",
+        "metadata": {
+            "name": shared,
+            "namespace": metadata["namespace"],
+            "labels": labels,
+            "annotations": sync,
+        },
+        "spec": {
+            "objective": {"type": search.goal, "objectiveMetricName": search.metric},
+            "algorithm": _build_algorithm(sweep, search),
+            "parallelTrialCount": min(sweep.max_concurrent, search.trials),
+            "maxTrialCount": search.trials,
+            # As in a sweep, a trial that fails ends no other.
+            "maxFailedTrialCount": search.trials,
+            # Other collectors put the command into a shell, without quotes (wrapWorkerContainer).
+            "metricsCollectorSpec": {"collector": {"kind": "Push"}},
+            "parameters": [_build_parameter(key, of) for key, of in search.space.items()],
+            "trialTemplate": {
+                "primaryContainerName": RANKS,
+                "primaryPodLabels": _find_primary_pod_labels(others),
+                "successCondition": _write_condition(TRAINJOB.ends[0]),
+                "failureCondition": _write_condition(TRAINJOB.ends[1]),
+                "trialParameters": _list_trial_parameters(trial, search.space),
+                "trialSpec": trial,
+            },
+        },
+    }
+    return _name_by_content([*others, experiment])
+
+
+def _name_by_content(bodies: Sequence[Body]) -> list[Body]:
+    """Put the hash of the objects into their names.
+
+    Katib refuses changes of an Experiment, except of its number of trials.
+    """
+    *others, experiment = bodies
+    lasting = {key: one for key, one in experiment["spec"].items() if key != "parallelTrialCount"}
+    digest = hashlib.sha256(dump_all([*others, {**experiment, "spec": lasting}]).encode()).hexdigest()
+    return [_replace_texts(body, {HASH_PLACEHOLDER: digest[:HASH_LENGTH]}) for body in bodies]
+
+
+def _replace_texts(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _replace_texts(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_replace_texts(one, names) for one in value]
+    if isinstance(value, str):
+        for old, new in names.items():
+            value = value.replace(old, new)
+    return value
+
+
+def _share_object(value: Any, draft: Draft, shared: str) -> Any:
+    """Return an object of a run as one that all trials share.
+
+    Pods are known by the label of the runtime, which exists before any run. Variables read the run's name
+    from the label that JobSet gives to pods (v0.10 to v0.12). The launch scripts get a name of their own, as
+    rendered/ may drop its ConfigMap.
+    """
+    if isinstance(value, Mapping):
+        found = {key: _share_object(one, draft, shared) for key, one in value.items()}
+        if value.get(TRAINJOB.run_label) == draft.run:
+            found[DATED_TRAINJOB.run_label] = found.pop(TRAINJOB.run_label)
+        if isinstance(value.get("env"), list):
+            found["env"] = _read_names_from_label(value["env"], draft)
+        return found
+    if isinstance(value, list):
+        return [_share_object(one, draft, shared) for one in value]
+    if isinstance(value, str):
+        if value == draft.job:
+            return draft.sweep
+        if value.startswith(f"{SCRIPTS_VOLUME}-") and len(value) == len(SCRIPTS_VOLUME) + 1 + HASH_LENGTH:
+            return f"{shared}-launch"
+        if value.startswith(draft.run):
+            return shared + value.removeprefix(draft.run)
+    return value
+
+
+def _read_names_from_label(env: Sequence[Body], draft: Draft) -> list[Body]:
+    own = {"name": RUN_NAME_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": _RUN_NAME_FIELD}}}
+    found = [
+        {**one, "value": one["value"].replace(draft.run, _RUN_NAME).replace(draft.job, _RUN_NAME)}
+        if isinstance(one.get("value"), str)
+        else dict(one)
+        for one in env
+    ]
+    is_read = any(_RUN_NAME in str(one.get("value")) for one in found)
+    # A variable may use only those before it.
+    return [own, *found] if is_read and own not in found else found
+
+
+def _iterate_jobs(bodies: Sequence[Body]) -> Iterator[Body]:
+    """Yield the parts of the runtime that become Jobs."""
+    for body in bodies:
+        if body["kind"] == RUNTIME_KIND:
+            yield from body["spec"]["template"]["spec"]["replicatedJobs"]
+
+
+def _is_of_ranks(job: Body) -> bool:
+    """Return whether Trainer gives the arguments and variables of a TrainJob to a part of the runtime."""
+    labels = job["template"].get("metadata", {}).get("labels", {})
+    return bool(labels.get(ANCESTOR_LABEL) == "trainer")
+
+
+def _take_rank_settings(bodies: Sequence[Body], draft: Draft) -> Body:
+    """Take the arguments of ranks, and their variables with placeholders, out of the runtime: each trial
+    states its own.
+
+    Workers of MPI lose these variables, too: their ranks get them from the launcher.
+    """
+    found: Body = {}
+    for job in _iterate_jobs(bodies):
+        pods = job["template"]["spec"]["template"]["spec"]
+        container = next(one for one in pods["containers"] if one["name"] == RANKS)
+        env = container.get("env", [])
+        varied = [one for one in env if _has_placeholder(one, draft)]
+        if varied:
+            container["env"] = [one for one in env if one not in varied]
+        if _is_of_ranks(job):
+            found = {"args": container.pop("args"), **({"env": varied} if varied else {})}
+    return found
+
+
+def _has_placeholder(value: Any, draft: Draft) -> bool:
+    return any("${trialParameters." in text or draft.trial in text for text in _iterate_texts(value))
+
+
+def _iterate_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from _iterate_texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _iterate_texts(one)
+    elif isinstance(value, str):
+        yield value
+
+
+def _open_database(bodies: Sequence[Body], shared: str) -> None:
+    """Let pods send metrics to Katib."""
+    for body in bodies:
+        if body["kind"] == "NetworkPolicy" and body["metadata"]["name"] == shared:
+            peer = {
+                "podSelector": {"matchLabels": _DATABASE},
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": DATABASE_NAMESPACE}},
+            }
+            rule = {"to": [peer], "ports": [{"protocol": "TCP", "port": DATABASE_PORT}]}
+            body["spec"]["egress"] = [*body["spec"]["egress"], rule]
+
+
+def _refuse_stray_values(bodies: Sequence[Body], draft: Draft) -> None:
+    """Refuse parameters in what trials share. Raises UserError."""
+    for body in bodies:
+        if _has_placeholder(body, draft):
+            message = f"a parameter changes the {body['kind']}, which all trials of an Experiment share"
+            raise UserError(message, IN_COMMAND)
+
+
+def _build_trial_spec(job: Body, ranks: Body, draft: Draft) -> Body:
+    """Return the TrainJob that Katib creates for each trial and gives its name to."""
+    metadata = job["metadata"]
+    annotations = {
+        key: text
+        for key, text in metadata["annotations"].items()
+        if not is_engine_annotation(key) and key != SPEC_HASH
+    }
+    labels = {**metadata["labels"]}
+    if QUEUE_LABEL in labels:
+        labels[QUEUE_LABEL] = draft.queue
+    spec = {**job["spec"], "trainer": {**job["spec"]["trainer"], **ranks}}
+    trial = {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "metadata": {"labels": labels, "annotations": annotations},
+        "spec": spec,
+    }
+    name = format_trial_placeholder(_TRIAL_NAME)
+    found: Body = _replace_texts(trial, dict.fromkeys((draft.run, draft.job, draft.trial), name))
+    return found
+
+
+def _list_trial_parameters(trial: Body, space: Space) -> list[Body]:
+    """Return the placeholders of the trial and what fills them. Katib refuses those that are not used."""
+    found = [{"name": name, "reference": name} for name in space]
+    name = format_trial_placeholder(_TRIAL_NAME)
+    if any(name in text for text in _iterate_texts(trial)):
+        found.append({"name": _TRIAL_NAME, "reference": "${trialSpec.Name}"})
+    return found
+
+
+def _find_primary_pod_labels(bodies: Sequence[Body]) -> Body:
+    """Return the labels of the pod with the program that reports: the launcher, or the first worker."""
+    name = next(job["name"] for job in _iterate_jobs(bodies) if _is_of_ranks(job))
+    return {TRAINJOB.role_label: name, TRAINJOB.index_label: "0"}
+
+
+def _write_condition(kind: str) -> str:
+    """Return the query for a condition that is true (GJSON, as in experiments/v1beta1/constants.go)."""
+    return f'status.conditions.#(type=="{kind}")#|#(status=="True")#'
+
+
+def _build_algorithm(sweep: Sweep, search: Search) -> Body:
+    found: Body = {"algorithmName": search.algorithm}
+    if sweep.parameters.random:
+        found["algorithmSettings"] = [{"name": "random_state", "value": str(sweep.parameters.random.seed)}]
+    return found
+
+
+def _build_parameter(name: str, of: tuple[str, ...] | Range) -> Body:
+    if not isinstance(of, Range):
+        # Katib writes the numbers of a discrete parameter in its own way, and leaves categories as they are.
+        space: Body = {"list": list(of), "distribution": UNIFORM}
+        return {"name": name, "parameterType": "categorical", "feasibleSpace": space}
+    is_whole = isinstance(of.min, int) and isinstance(of.max, int)
+    space = {
+        "min": str(of.min),
+        "max": str(of.max),
+        "distribution": LOG_UNIFORM if of.scale == "log" else UNIFORM,
+    }
+    return {"name": name, "parameterType": "int" if is_whole else "double", "feasibleSpace": space}
