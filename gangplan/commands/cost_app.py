@@ -71,7 +71,8 @@ MeasuredFile = Annotated[
     Path | None,
     typer.Option(
         "--measured",
-        help="What runs asked for against what Prometheus measured: its answer to the query of docs/cost.md (JSON).",
+        help="What runs asked for against what Prometheus measured: its answer to the query of docs/cost.md (JSON); with"
+        " --history, what they cost for the hours in which they ran.",
         metavar="FILE",
     ),
 ]
@@ -117,7 +118,7 @@ def cost(
         _refuse_with("--history", given, "--month", "--durations")
         from gangplan.commands.cost_history import print_cost_history
 
-        raise typer.Exit(print_cost_history(asked, by, since, format))
+        raise typer.Exit(print_cost_history(asked, by, since, format, measured))
     if measured is not None:
         _refuse_with("--measured", given, "--by", "--month", "--durations")
         from gangplan.commands.cost_measured import print_measured_cost

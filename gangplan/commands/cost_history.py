@@ -5,15 +5,20 @@ from __future__ import annotations
 import datetime
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from pathlib import Path
 
 from gangplan.api.checks import resolve_day
+from gangplan.commands.common import format_plural
 from gangplan.commands.cost import COST_GROUPS
 from gangplan.commands.listing import format_table
 from gangplan.commands.outfile import resolve_out_file
 from gangplan.errors import Exit, UserError
-from gangplan.model.bill import CostItem, sum_costs
-from gangplan.pipeline.history import RunInHistory, read_run_history
+from gangplan.model.bill import CostItem, CostSum, sum_costs
+from gangplan.model.cost import format_hours
+from gangplan.model.measured import read_measurements
+from gangplan.pipeline.history import RunInHistory, StayCost, Told, read_run_history
 from gangplan.pipeline.request import Request
 from gangplan.report.costs import (
     CostRow,
@@ -21,6 +26,8 @@ from gangplan.report.costs import (
     build_item_facts,
     build_item_rows,
     build_sum_rows,
+    format_decimal,
+    format_money,
     render_table_csv,
 )
 
@@ -28,10 +35,13 @@ _FORMATS = ("table", "csv", "json")
 _WIDEST = 63
 
 
-def print_cost_history(request: Request, by: str, since: str | None, format: str) -> Exit:
-    """Print which runs the branch had since a day, and what they cost at most.
+def print_cost_history(
+    request: Request, by: str, since: str | None, format: str, measured: Path | None = None
+) -> Exit:
+    """Print which runs the branch had since a day, what they cost at most, and what they cost for the hours
+    that were measured.
 
-    Raises UserError for invalid flags, and if there are no runs.
+    Raises UserError for invalid flags, for a file that is no export, and if there are no runs.
     """
     name, equals, file = format.partition("=")
     if name not in _FORMATS:
@@ -44,10 +54,12 @@ def print_cost_history(request: Request, by: str, since: str | None, format: str
         raise UserError("--history is about runs, not specs", "Choose with --team and --cluster.")
     target = resolve_out_file(file, request.root, "the history") if equals else None
     midnight = datetime.datetime.combine(resolve_day(since), datetime.time(), datetime.UTC)
-    told = read_run_history(request.root, int(midnight.timestamp()), request.clusters, request.teams)
+    lasted = _read_measured_hours(measured) if measured is not None else None
+    told = read_run_history(request.root, int(midnight.timestamp()), request.clusters, request.teams, lasted)
+    _refuse_two_clusters(told, measured)
     if not told.items:
         raise UserError(f"Git had no runs in rendered/ since {since}", "Name an earlier day.")
-    said = _format_cost_history(told.items, by, name, told.schedules)
+    said = _format_cost_history(told, by, name, lasted is not None)
     if target is not None:
         target.write(said)
     else:
@@ -55,35 +67,115 @@ def print_cost_history(request: Request, by: str, since: str | None, format: str
     return Exit.CLEAN
 
 
-def _format_cost_history(
-    told: Sequence[tuple[RunInHistory, CostItem]], by: str, format: str, schedules: int
-) -> str:
-    items = [item for _, item in told]
-    rows = [{**_build_stay_facts(stay), **build_item_facts(item)} for stay, item in told]
+def _read_measured_hours(path: Path) -> dict[tuple[str, str], Decimal]:
+    found = {name: one.hours for name, one in read_measurements(path).items() if one.hours is not None}
+    if not found:
+        raise UserError(f"{path} has no hours of runs", "Save the answer to the query of docs/cost.md.")
+    return found
+
+
+def _refuse_two_clusters(told: Told, path: Path | None) -> None:
+    """Refuse hours that would count on two clusters: an export is of one. Raises UserError."""
+    seen: dict[tuple[str, str], str] = {}
+    for one in told.items:
+        if one.used is None:
+            continue
+        other = seen.setdefault((one.stay.team, one.stay.run), one.stay.cluster)
+        if other != one.stay.cluster:
+            message = f"{path} has {one.stay.run}, which is on {other} and on {one.stay.cluster}"
+            raise UserError(message, f"Say whose file it is: --cluster {other}.")
+
+
+def _format_cost_history(told: Told, by: str, format: str, is_measured: bool) -> str:
+    items = [one.most for one in told.items]
+    rows = [
+        {
+            **_build_stay_facts(one.stay),
+            **build_item_facts(one.most),
+            **(_build_used_facts(one) if is_measured else {}),
+        }
+        for one in told.items
+    ]
     if format == "csv":
         return render_table_csv(rows)
     found = sum_costs(items, COST_GROUPS[by])
     if format == "json":
-        body = {**build_costs_document(items, found, by), "runs": rows, "schedules": schedules}
+        body = {**build_costs_document(items, found, by), "runs": rows, "schedules": told.schedules}
+        if is_measured:
+            body["used"] = build_costs_document([], _sum_used(told, COST_GROUPS[by]), by)["sums"]
         return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
     text = format_table(
-        _build_history_rows(told) if by == "run" else build_sum_rows(found, by, False), widest=_WIDEST
+        _build_history_rows(told.items, is_measured)
+        if by == "run"
+        else _build_history_sums(told, by, COST_GROUPS[by], is_measured),
+        widest=_WIDEST,
     )
     if len(items) > 1:
-        text += "\n" + format_table(
-            build_sum_rows(sum_costs(items, lambda _: "total"), "in all", False), widest=_WIDEST
-        )
+        total = _build_history_sums(told, "in all", lambda _: "total", is_measured)
+        text += "\n" + format_table(total, widest=_WIDEST)
     text += "\nGit knows when runs came and went, not when they trained: at most, until their timeouts or their end\n"
-    if schedules:
-        text += f"not counted: runs that {schedules} schedule{'' if schedules == 1 else 's'} created, which Git has not\n"
+    if is_measured:
+        known = sum(one.used is not None for one in told.items)
+        text += f"used: by the hours of {known} of {format_plural(len(items), 'run')} that were measured\n"
+    if told.schedules:
+        text += (
+            f"not counted: runs that {format_plural(told.schedules, 'schedule')} created, which Git has not\n"
+        )
     return text
 
 
-def _build_history_rows(told: Sequence[tuple[RunInHistory, CostItem]]) -> list[CostRow]:
+def _sum_used(told: Told, key: Callable[[CostItem], str]) -> list[CostSum]:
+    return sum_costs([one.used for one in told.items if one.used is not None], key)
+
+
+def _build_history_sums(
+    told: Told, by: str, key: Callable[[CostItem], str], is_measured: bool
+) -> list[CostRow]:
+    rows = build_sum_rows(sum_costs([one.most for one in told.items], key), by, False)
+    if not is_measured:
+        return rows
+    used = {(one.name, one.currency): one for one in _sum_used(told, key)}
+    sums = sum_costs([one.most for one in told.items], key)
     return [
-        {**row, "entered": _build_stay_facts(stay)["entered"], "left": _build_stay_facts(stay)["left"]}
-        for row, (stay, _) in zip(build_item_rows([item for _, item in told], False), told, strict=True)
+        {
+            **row,
+            "used GPU-hours": format_hours(found.gpu_hours) if found else None,
+            "used": format_money(found.cost, found.currency)
+            if found and found.unpriced < found.runs
+            else None,
+        }
+        for row, one in zip(rows, sums, strict=True)
+        for found in [used.get((one.name, one.currency))]
     ]
+
+
+def _build_history_rows(told: Sequence[StayCost], is_measured: bool) -> list[CostRow]:
+    return [
+        {
+            **row,
+            **(
+                {
+                    "hours": format_hours(one.hours) if one.hours is not None else None,
+                    "used": format_money(one.used.cost, one.used.currency) if one.used else None,
+                }
+                if is_measured
+                else {}
+            ),
+            "entered": _build_stay_facts(one.stay)["entered"],
+            "left": _build_stay_facts(one.stay)["left"],
+        }
+        for row, one in zip(build_item_rows([one.most for one in told], False), told, strict=True)
+    ]
+
+
+def _build_used_facts(one: StayCost) -> CostRow:
+    used = one.used
+    return {
+        "measuredHours": format_decimal(one.hours),
+        "usedGpuHours": format_decimal(used.gpu_hours) if used else None,
+        "usedCpuHours": format_decimal(used.cpu_hours) if used else None,
+        "used": format_decimal(used.cost) if used else None,
+    }
 
 
 def _build_stay_facts(stay: RunInHistory) -> CostRow:

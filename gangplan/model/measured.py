@@ -18,19 +18,20 @@ from gangplan.records import dataclass
 
 HELP = "Save the answer of /api/v1/query to the query of docs/cost.md."
 # Values of the label `measured`: cores and bytes of the busiest worker, average utilisation of all GPUs in
-# percent.
-CPU, MEMORY, GPU = "cpu", "memory", "gpu"
+# percent, and the hours in which any pod ran.
+CPU, MEMORY, GPU, HOURS = "cpu", "memory", "gpu", "hours"
 _MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredUse:
-    """What one run used: the most cores and bytes of any worker, and the utilisation of its GPUs in
-    percent."""
+    """What one run used: the most cores and bytes of any worker, the utilisation of its GPUs in percent, and
+    the hours in which it had running pods."""
 
     cpu: Decimal | None = None
     memory: Decimal | None = None
     gpu: Decimal | None = None
+    hours: Decimal | None = None
 
 
 def read_measurements(path: Path) -> dict[tuple[str, str], MeasuredUse]:
@@ -54,7 +55,7 @@ def read_measurements(path: Path) -> dict[tuple[str, str], MeasuredUse]:
     for labels, values in _iterate_prometheus_series(data.get("result")):
         what = labels.get("measured")
         name = labels.get("namespace"), labels.get("run")
-        if what in (CPU, MEMORY, GPU) and all(isinstance(one, str) and one for one in name) and values:
+        if what in (CPU, MEMORY, GPU, HOURS) and all(isinstance(one, str) and one for one in name) and values:
             found.setdefault(name, {}).setdefault(what, []).extend(values)  # type: ignore[arg-type]
     return {name: _compute_measured_use(kinds) for name, kinds in sorted(found.items())}
 
@@ -65,6 +66,7 @@ def _compute_measured_use(kinds: Mapping[str, list[Decimal]]) -> MeasuredUse:
         max(kinds[CPU]) if CPU in kinds else None,
         max(kinds[MEMORY]) if MEMORY in kinds else None,
         min(sum(percent, Decimal(0)) / len(percent), Decimal(100)) if percent else None,
+        max(kinds[HOURS]) if HOURS in kinds else None,
     )
 
 

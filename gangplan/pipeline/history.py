@@ -4,24 +4,27 @@ Git knows when the branch got a run, and when its file became a record or was re
 run was admitted, nor when it ended by itself. So a run is assumed to last until its deadline; if it became a
 record, which ends it, no longer than the time between the commits. Removing a file without a record stops
 nothing (engines do not prune runs), so it limits nothing either. Prices are those of the commit that added
-the run. Dated runs of schedules are never in Git.
+the run. Dated runs of schedules are never in Git: only measurements know them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from gangplan.emit.earlier import EarlierRun
+from gangplan.generators.schedules import unwrap_scheduled_run
 from gangplan.model.backend import TRAINJOB
 from gangplan.model.bill import ZERO_COST, CostItem
 from gangplan.model.cost import CENT, NANOS_PER_UNIT, SECONDS_PER_HOUR
 from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.objects import Body
+from gangplan.plan.names import DATED_SUFFIX
 from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_objects
 from gangplan.tools.git_log import FileChange, list_file_changes
@@ -53,18 +56,35 @@ class RunInHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The stays since a moment, each with its figures, and the number of those that were schedules."""
+class StayCost:
+    """A stay with its figures at most, and with those of the hours that were measured, if any."""
 
-    items: Sequence[tuple[RunInHistory, CostItem]] = field(default_factory=tuple)
+    stay: RunInHistory
+    most: CostItem
+    used: CostItem | None = None
+    hours: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The stays since a moment, and the number of schedules whose runs are not known."""
+
+    items: Sequence[StayCost] = field(default_factory=tuple)
     schedules: int = 0
 
 
-def read_run_history(root: Path, since: int, clusters: Sequence[str] = (), teams: Sequence[str] = ()) -> Told:
+def read_run_history(
+    root: Path,
+    since: int,
+    clusters: Sequence[str] = (),
+    teams: Sequence[str] = (),
+    lasted: Mapping[tuple[str, str], Decimal] | None = None,
+) -> Told:
     """Return the runs that the branch had at any time from `since` on (seconds since 1970), in a stable
     order.
 
-    Raises UserError for a shallow clone, ToolError outside a repository.
+    `lasted` are the hours that runs were measured to last, by namespace and run. Raises UserError for a
+    shallow clone, ToolError outside a repository.
     """
     changes = list(list_file_changes(root, RENDERED, OVERLAYS))
     wanted = [one for one in changes if _RUN.fullmatch(one.path) or _CLUSTER.fullmatch(one.path)]
@@ -82,12 +102,63 @@ def read_run_history(root: Path, since: int, clusters: Sequence[str] = (), teams
         if one.cluster_file not in pools:
             pools[one.cluster_file] = _read_cluster_pools(held[one.cluster_file])
         bodies = _load_rendered_objects(held[one.entered.blob])
+        runs = [one]
         if any(body.get("kind") == "CronJob" for body in bodies):
-            schedules += 1
-            continue
-        items.append((one, _build_run_cost_item(one, bodies, *pools[one.cluster_file], since)))
-    key = lambda pair: (pair[0].entered.time_s, pair[0].cluster, pair[0].team, pair[0].run)  # noqa: E731
+            bodies = unwrap_scheduled_run(bodies)
+            runs = _list_dated_stays(one, bodies, lasted or {})
+            schedules += not runs
+        for run in runs:
+            items.append(_build_stay_cost(run, bodies, *pools[one.cluster_file], since, lasted or {}))
+    key = lambda one: (one.stay.entered.time_s, one.stay.cluster, one.stay.team, one.stay.run)  # noqa: E731
     return Told(sorted(items, key=key), schedules)
+
+
+def _find_namespace(bodies: Sequence[Body]) -> str:
+    return next((str(_find_nested_value(body, "metadata", "namespace")) for body in bodies), "")
+
+
+def _list_dated_stays(
+    stay: RunInHistory, bodies: Sequence[Body], lasted: Mapping[tuple[str, str], Decimal]
+) -> list[RunInHistory]:
+    """Return a stay for each measured run that a schedule started while its file was as it is here."""
+    run = next((body for body in bodies if body.get("kind") == TRAINJOB.kind), {})
+    dated = str(_find_nested_value(run, "metadata", "name") or "")
+    if not dated.endswith(f"-{DATED_SUFFIX}"):
+        return []
+    name = re.compile(re.escape(dated.removesuffix(DATED_SUFFIX)) + r"([0-9]{8})-([0-9]{4})")
+    found = []
+    for namespace, measured in sorted(lasted):
+        one = name.fullmatch(measured)
+        if one is None or namespace != _find_namespace(bodies):
+            continue
+        try:  # dates in names are UTC
+            start = datetime.strptime("".join(one.groups()), "%Y%m%d%H%M").replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            continue
+        if start >= stay.entered.time_s and (stay.left is None or start < stay.left.time_s):
+            found.append(replace(stay, run=measured, left=None, is_ended=False))
+    return found
+
+
+def _build_stay_cost(
+    stay: RunInHistory,
+    bodies: Sequence[Body],
+    pools: Mapping[str, Any],
+    currency: str,
+    since: int,
+    lasted: Mapping[tuple[str, str], Decimal],
+) -> StayCost:
+    seconds = _compute_max_run_seconds(bodies)
+    is_known = seconds != _NEVER
+    if stay.left is not None and stay.is_ended:
+        time = max(stay.left.time_s - max(stay.entered.time_s, since), 0)
+        seconds, is_known = min(seconds, time) if is_known else time, True
+    most = _build_run_cost_item(stay, bodies, pools, currency, Decimal(seconds) if is_known else None)
+    hours = lasted.get((_find_namespace(bodies), stay.run))
+    if hours is None:
+        return StayCost(stay, most)
+    used = _build_run_cost_item(stay, bodies, pools, currency, hours * SECONDS_PER_HOUR)
+    return StayCost(stay, most, used, hours)
 
 
 def _iterate_run_stays(changes: Iterable[FileChange], held: Mapping[str, bytes]) -> Iterator[RunInHistory]:
@@ -139,17 +210,19 @@ def _read_cluster_pools(data: bytes) -> tuple[Mapping[str, Any], str]:
 
 
 def _build_run_cost_item(
-    stay: RunInHistory, bodies: Sequence[Body], pools: Mapping[str, Any], currency: str, since: int
+    stay: RunInHistory,
+    bodies: Sequence[Body],
+    pools: Mapping[str, Any],
+    currency: str,
+    seconds: Decimal | None,
 ) -> CostItem:
-    seconds = _compute_max_run_seconds(bodies)
-    if stay.left is not None and stay.is_ended:
-        time = stay.left.time_s - max(stay.entered.time_s, since)
-        seconds = min(seconds, max(time, 0)) if seconds else max(time, 0)
+    """Return the figures of a run that lasts so long; None is not known."""
+    lasts = ZERO_COST if seconds is None else seconds
     gpus, cpu, per_hour, cost, first, without = ZERO_COST, ZERO_COST, ZERO_COST, ZERO_COST, "", set()
     for count, pod, limit in _list_run_pods(bodies):
         name = _find_pool_of_pod(pod, pools)
         asked, cores = _sum_pod_gpus_and_cores(pod, pools.get(name, {}))
-        there = seconds if limit is None else min(seconds, limit)
+        there = lasts if limit is None else min(lasts, Decimal(limit))
         gpus, cpu = gpus + asked * count * there, cpu + cores * count * there
         first = first if limit is not None or (first and not asked) else name
         price = _compute_pool_hourly_price(pools.get(name, {}))
@@ -158,7 +231,7 @@ def _build_run_cost_item(
             continue
         hourly = price * count * (asked if pools[name].get("gpu") else cores)
         per_hour, cost = per_hour + (hourly if limit is None else ZERO_COST), cost + hourly * there
-    is_priced = bool(first) and first not in without and seconds != _NEVER
+    is_priced = bool(first) and first not in without and seconds is not None
     labels = next((body["metadata"].get("labels") or {} for body in bodies if "metadata" in body), {})
     return CostItem(
         stay.cluster,

@@ -137,6 +137,77 @@ def test_runs_of_schedules_are_counted_as_missing_from_git(
     assert history(repo)["schedules"] == 1
 
 
+def export(path: Path, *hours: tuple[str, str]) -> Path:
+    """Write an answer of Prometheus with the hours of runs of team nlp."""
+    series = [
+        {"metric": {"measured": "hours", "namespace": "nlp", "run": run}, "value": [FIRST, value]}
+        for run, value in hours
+    ]
+    path.write_text(json.dumps({"status": "success", "data": {"resultType": "vector", "result": series}}))
+    return path
+
+
+def test_a_measured_run_costs_the_hours_in_which_it_ran(repo: Repository, tmp_path: Path) -> None:
+    (run,) = history(repo)["runs"]
+    file = export(tmp_path / "used.json", (run["run"], "6.0"), ("gone-00000000", "9"))
+    found = history(repo, "--measured", file)
+    (used,) = found["runs"]
+    assert {key: used[key] for key in run} == run
+    assert (used["measuredHours"], used["usedGpuHours"], used["used"]) == ("6.0", "48.0", "75.00")
+    (total,) = found["used"]
+    assert (total["runs"], total["gpuHours"], total["most"]) == (1, "48.0", "75.00")
+    text = gangplan("cost", "-C", repo.root, "--history", "--since", "2026-11-01", "--measured", file).out
+    assert "75.00 USD" in text.splitlines()[1]
+    assert text.endswith("used: by the hours of 1 of 1 run that were measured\n")
+    by_team = gangplan(
+        "cost", "-C", repo.root, "--history", "--since", "2026-11-01", "--measured", file, "--by", "team"
+    )
+    assert by_team.out.splitlines()[1].split() == "nlp 1 192 300.00 USD 48 75.00 USD".split()
+
+
+def test_measured_runs_of_schedules_are_counted(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those that started while the schedule was in Git, at its price and shape then."""
+    at(monkeypatch, 1)
+    worlds.stock(repo.root, **{"specs/nlp/once.yaml": workspaces.SPEC})
+    repo.render()
+    repo.commit()
+    job = next(
+        path.stem.rpartition("-")[0]
+        for path in repo.root.glob("rendered/lab/runs/nlp/*-*.yaml")
+        if "kind: CronJob" in path.read_text()
+    )
+    runs = [(f"{job}-20261103-0200", "2"), (f"{job}-20261104-0200", "3"), (f"{job}-20261101-0200", "4")]
+    odd = [(f"{job}-20261399-0200", "5"), (f"{job}-2", "6")]
+    found = history(repo, "--measured", export(tmp_path / "used.json", *runs, *odd))
+    assert found["schedules"] == 0
+    dated = {one["run"]: one["measuredHours"] for one in found["runs"] if one["measuredHours"]}
+    assert dated == {f"{job}-20261103-0200": "2", f"{job}-20261104-0200": "3"}
+    assert {one["name"] for one in found["used"]} == set(dated)
+
+
+def test_an_export_of_one_cluster_is_not_used_for_two(repo: Repository, tmp_path: Path) -> None:
+    text = (repo.root / "overlays/lab/cluster.yaml").read_text()
+    write(repo.root, {"overlays/two/cluster.yaml": text.replace("name: lab", "name: two")})
+    repo.write(filings=workspaces.SPEC + "clusters: [lab, two]\n")
+    repo.render()
+    repo.commit()
+    names = {one["run"] for one in history(repo)["runs"] if one["cluster"] == "two"}
+    file = export(tmp_path / "used.json", *((name, "1") for name in names))
+    flags = ("cost", "-C", repo.root, "--history", "--since", "2026-11-01", "--measured", file)
+    outcome = gangplan(*flags)
+    assert (outcome.code, "which is on lab and on two" in outcome.err) == (Exit.INPUT, True)
+    assert gangplan(*flags, "--cluster", "two").code == Exit.CLEAN
+
+
+def test_an_export_without_hours_is_refused(repo: Repository, tmp_path: Path) -> None:
+    file = tmp_path / "used.json"
+    file.write_text('{"data": {"resultType": "vector", "result": []}}')
+    outcome = gangplan("cost", "-C", repo.root, "--history", "--since", "2026-11-01", "--measured", file)
+    assert (outcome.code, "has no hours of runs" in outcome.err) == (Exit.INPUT, True)
+
+
 def test_wrong_flags_of_the_history_are_refused(repo: Repository, tmp_path: Path) -> None:
     for flags in (
         ["--history"],

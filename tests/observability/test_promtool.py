@@ -3,6 +3,7 @@ misses."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,27 @@ def test_missing_exporters_are_alerted(name: str, tmp_path: Path) -> None:
 
 def test_every_panel_shows_something(tmp_path: Path) -> None:
     tell(NEW, [panels(expressions(NEW))], tmp_path)
+
+
+def test_the_query_of_measured_costs_finds_all_that_it_asks_for(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs/cost.md").read_text(encoding="utf-8")
+    (query,) = re.findall(r"```promql\n(.*?)```", text, re.DOTALL)
+    story = panels([])
+    story["promql_expr_test"] = [
+        {
+            "expr": f"count by (measured) ({query})",
+            "eval_time": "30m",
+            "exp_samples": [
+                {"labels": f'{{measured="{name}"}}', "value": 1} for name in ("cpu", "gpu", "hours", "memory")
+            ],
+        },
+        {  # every five minutes, the first and the last one included
+            "expr": f'sum(({query}) and on (measured) label_replace(vector(1), "measured", "hours", "", ""))',
+            "eval_time": "30m",
+            "exp_samples": [{"labels": "{}", "value": 7 / 12}],
+        },
+    ]
+    tell(NEW, [story], tmp_path)
 
 
 def test_teams_may_come_from_labels_of_namespaces(tmp_path: Path) -> None:
