@@ -12,8 +12,8 @@ from gangplan.gitops.katib import (
     IN_COMMAND,
     TRIAL_LABEL,
     TRIAL_VARIABLE,
-    Draft,
-    Search,
+    KatibSearch,
+    PlaceholderRun,
     build_katib_objects,
     choose_search,
     format_trial_placeholder,
@@ -61,7 +61,7 @@ def write_katib_experiments(
             path for path in sorted(draft.texts) if path == run.path or path.startswith(f"{folder}/launch.")
         ]
         bodies = [body for path in found for body in load_objects(draft.texts[path])]
-        made = Draft(bodies, run.name, file.name, job.trial.name, queue)
+        made = PlaceholderRun(bodies, run.name, file.name, job.trial.name, queue)
         bodies = build_katib_objects(file.sweep, search, made)
         texts[f"{run.cluster}-{job.team}-{file.name}.yaml"] = header + dump_all(bodies)
     return write_or_print_files(texts, output, is_check, kept=True)
@@ -76,7 +76,7 @@ def _find_sweep(request: Request, result: Result) -> SweepFile:
     return found[0]
 
 
-def _render_draft(request: Request, file: SweepFile, search: Search) -> Result:
+def _render_draft(request: Request, file: SweepFile, search: KatibSearch) -> Result:
     """Render one trial whose values are the placeholders that Katib fills. Raises UserError."""
     assert file.document is not None
     text = (request.root / file.file).read_text(encoding="utf-8")

@@ -15,11 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from gangplan.errors import UserError
-from gangplan.generators.scripts import SCRIPTS_VOLUME
-from gangplan.generators.trainjob import SPEC_HASH
 from gangplan.model.backend import ANCESTOR_LABEL, DATED_TRAINJOB, RUNTIME_KIND, TRAINJOB
 from gangplan.model.pods import RUN_NAME_VARIABLE
-from gangplan.model.syncing import is_engine_annotation
+from gangplan.model.syncing import SCRIPTS, is_engine_annotation
 from gangplan.objects import Body, dump_all
 from gangplan.plan.names import HASH_LENGTH, HASH_PLACEHOLDER
 from gangplan.source import Document
@@ -36,6 +34,7 @@ Space = Mapping[str, tuple[str, ...] | Range]
 # The variable and the pod label with the trial's name, for katib.report_metrics (Python SDK).
 TRIAL_VARIABLE, TRIAL_LABEL = "KATIB_TRIAL_NAME", "katib.kubeflow.org/trial"
 _TRIAL_NAME = "trialName"
+_SPEC_HASH = "gangplan.dev/spec-hash"  # of the placeholders, in the run that is rendered with them
 _METRIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:@%-]*")
 _RUN_NAME, _RUN_NAME_FIELD = f"$({RUN_NAME_VARIABLE})", f"metadata.labels['{TRAINJOB.run_label}']"
 IN_COMMAND = "Use parameters in command and env only, or keep the sweep."
@@ -46,7 +45,7 @@ _DATABASE = {"katib.kubeflow.org/component": "db-manager"}
 DATABASE_NAMESPACE, DATABASE_PORT = "kubeflow", 6789
 
 
-class Search(NamedTuple):
+class KatibSearch(NamedTuple):
     """What Katib is asked for: which metric, whether less or more of it is better, how values are chosen from
     which space, and how many trials there are at most."""
 
@@ -57,7 +56,7 @@ class Search(NamedTuple):
     trials: int
 
 
-class Draft(NamedTuple):
+class PlaceholderRun(NamedTuple):
     """The objects of a run whose parameters have placeholders as values, and the ConfigMap with its launch
     scripts; the names of the run, the sweep and the trial; and the LocalQueue in which trials wait."""
 
@@ -72,6 +71,12 @@ class Draft(NamedTuple):
         """The name of the trial's job."""
         return f"{self.sweep}-{self.trial}"
 
+    @property
+    def scripts(self) -> str | None:
+        """The name of the ConfigMap with the launch scripts, if the run has any."""
+        labelled = (one["metadata"] for one in self.bodies if SCRIPTS in one["metadata"].get("labels", {}))
+        return next((str(one["name"]) for one in labelled), None)
+
 
 def format_trial_placeholder(name: str) -> str:
     """Return what Katib replaces by a value: `${trialParameters.lr}`."""
@@ -80,7 +85,7 @@ def format_trial_placeholder(name: str) -> str:
 
 def choose_search(
     sweep: Sweep, document: Document, metric: str | None, goal: str | None, algorithm: str | None
-) -> Search:
+) -> KatibSearch:
     """Return what is asked of Katib, from the sweep and from flags. Raises UserError."""
     parameters, results = sweep.parameters, sweep.results
     if parameters.list or (parameters.grid and parameters.random):
@@ -96,7 +101,7 @@ def choose_search(
     ranges = [name for name, of in space.items() if isinstance(of, Range)]
     if chosen == "grid" and ranges:
         raise UserError(f"a grid has lists, and {ranges[0]} has a range", "Write --algorithm random.")
-    return Search(
+    return KatibSearch(
         metric, goal or (results.goal if results else "minimize"), chosen, space, count_trials(sweep)
     )
 
@@ -115,7 +120,7 @@ def _read_space(sweep: Sweep, document: Document) -> Space:
     }
 
 
-def build_katib_objects(sweep: Sweep, search: Search, draft: Draft) -> list[Body]:
+def build_katib_objects(sweep: Sweep, search: KatibSearch, draft: PlaceholderRun) -> list[Body]:
     """Return the objects that trials share, and the Experiment after them.
 
     Names of pods keep names of sweeps below the 40 characters that Katib accepts. Raises UserError for a
@@ -186,7 +191,7 @@ def _replace_texts(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def _share_object(value: Any, draft: Draft, shared: str) -> Any:
+def _share_object(value: Any, draft: PlaceholderRun, shared: str) -> Any:
     """Return an object of a run as one that all trials share.
 
     Pods are known by the label of the runtime, which exists before any run. Variables read the run's name
@@ -205,14 +210,14 @@ def _share_object(value: Any, draft: Draft, shared: str) -> Any:
     if isinstance(value, str):
         if value == draft.job:
             return draft.sweep
-        if value.startswith(f"{SCRIPTS_VOLUME}-") and len(value) == len(SCRIPTS_VOLUME) + 1 + HASH_LENGTH:
+        if value == draft.scripts:
             return f"{shared}-launch"
         if value.startswith(draft.run):
             return shared + value.removeprefix(draft.run)
     return value
 
 
-def _read_names_from_label(env: Sequence[Body], draft: Draft) -> list[Body]:
+def _read_names_from_label(env: Sequence[Body], draft: PlaceholderRun) -> list[Body]:
     own = {"name": RUN_NAME_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": _RUN_NAME_FIELD}}}
     found = [
         {**one, "value": one["value"].replace(draft.run, _RUN_NAME).replace(draft.job, _RUN_NAME)}
@@ -238,7 +243,7 @@ def _is_of_ranks(job: Body) -> bool:
     return bool(labels.get(ANCESTOR_LABEL) == "trainer")
 
 
-def _take_rank_settings(bodies: Sequence[Body], draft: Draft) -> Body:
+def _take_rank_settings(bodies: Sequence[Body], draft: PlaceholderRun) -> Body:
     """Take the arguments of ranks, and their variables with placeholders, out of the runtime: each trial
     states its own.
 
@@ -257,7 +262,7 @@ def _take_rank_settings(bodies: Sequence[Body], draft: Draft) -> Body:
     return found
 
 
-def _has_placeholder(value: Any, draft: Draft) -> bool:
+def _has_placeholder(value: Any, draft: PlaceholderRun) -> bool:
     return any("${trialParameters." in text or draft.trial in text for text in _iterate_texts(value))
 
 
@@ -284,7 +289,7 @@ def _open_database(bodies: Sequence[Body], shared: str) -> None:
             body["spec"]["egress"] = [*body["spec"]["egress"], rule]
 
 
-def _refuse_stray_values(bodies: Sequence[Body], draft: Draft) -> None:
+def _refuse_stray_values(bodies: Sequence[Body], draft: PlaceholderRun) -> None:
     """Refuse parameters in what trials share. Raises UserError."""
     for body in bodies:
         if _has_placeholder(body, draft):
@@ -292,13 +297,13 @@ def _refuse_stray_values(bodies: Sequence[Body], draft: Draft) -> None:
             raise UserError(message, IN_COMMAND)
 
 
-def _build_trial_spec(job: Body, ranks: Body, draft: Draft) -> Body:
+def _build_trial_spec(job: Body, ranks: Body, draft: PlaceholderRun) -> Body:
     """Return the TrainJob that Katib creates for each trial and gives its name to."""
     metadata = job["metadata"]
     annotations = {
         key: text
         for key, text in metadata["annotations"].items()
-        if not is_engine_annotation(key) and key != SPEC_HASH
+        if not is_engine_annotation(key) and key != _SPEC_HASH
     }
     labels = {**metadata["labels"]}
     if QUEUE_LABEL in labels:
@@ -335,7 +340,7 @@ def _write_condition(kind: str) -> str:
     return f'status.conditions.#(type=="{kind}")#|#(status=="True")#'
 
 
-def _build_algorithm(sweep: Sweep, search: Search) -> Body:
+def _build_algorithm(sweep: Sweep, search: KatibSearch) -> Body:
     found: Body = {"algorithmName": search.algorithm}
     if sweep.parameters.random:
         found["algorithmSettings"] = [{"name": "random_state", "value": str(sweep.parameters.random.seed)}]
