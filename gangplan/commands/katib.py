@@ -10,7 +10,6 @@ from gangplan.edits import edit_field
 from gangplan.errors import Exit, UserError
 from gangplan.gitops.katib import (
     IN_COMMAND,
-    TRIAL_LABEL,
     TRIAL_VARIABLE,
     KatibSearch,
     PlaceholderRun,
@@ -85,7 +84,7 @@ def _render_draft(request: Request, file: SweepFile, search: KatibSearch) -> Res
         if field in file.document.value:
             text = edit_field(text, file.file, (field,), None)
     text = edit_field(text, file.file, ("parameters",), f"{{list: [{{{values}}}]}}")
-    env = f"{{field: \"metadata.labels['{TRIAL_LABEL}']\"}}"
+    env = f"{{field: \"metadata.labels['{TRAINJOB.run_label}']\"}}"
     text = edit_field(text, file.file, ("template", "env", TRIAL_VARIABLE), env)
     with create_temporary_workspace(request.root, {file.file: text}) as root:
         found = preview_render(Request(root, request.clusters, specs=(file.file,), engine="serial"))

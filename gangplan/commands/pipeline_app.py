@@ -74,7 +74,7 @@ def pipeline_katib(
         typer.Option("--goal", help="Whether less or more of it is better; else results.goal."),
     ] = None,
     algorithm: Annotated[
-        Literal["grid", "random", "tpe", "multivariate-tpe", "bayesianoptimization"] | None,
+        Literal["grid", "random", "tpe", "multivariate-tpe"] | None,
         typer.Option("--algorithm", help="How Katib chooses values; else grid or random, as in the sweep."),
     ] = None,
     output: Output = None,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, Literal, NamedTuple
 
 from gangplan.errors import UserError
@@ -27,22 +28,32 @@ from gangplan.spec.trials import count_trials, read_given_value
 # Written out, as Katib's webhook would: Argo CD compares the items of a list as wholes.
 UNIFORM, LOG_UNIFORM = "uniform", "logUniform"
 # Those that choose from lists and from ranges, and need no settings that a sweep lacks.
-Algorithm = Literal["grid", "random", "tpe", "multivariate-tpe", "bayesianoptimization"]
+Algorithm = Literal["grid", "random", "tpe", "multivariate-tpe"]
 Goal = Literal["minimize", "maximize"]
 # The values of each parameter, as they are written, or the range that they come from.
 Space = Mapping[str, tuple[str, ...] | Range]
-# The variable and the pod label with the trial's name, for katib.report_metrics (Python SDK).
-TRIAL_VARIABLE, TRIAL_LABEL = "KATIB_TRIAL_NAME", "katib.kubeflow.org/trial"
-_TRIAL_NAME = "trialName"
+# The variable with the trial's name, for katib.report_metrics (Python SDK). Trial, TrainJob and JobSet have
+# one name, so it does not need the label that Katib's webhook gives to pods of some namespaces.
+TRIAL_VARIABLE = "KATIB_TRIAL_NAME"
+# No parameter has a dot in its name.
+_TRIAL_NAME = "trial.name"
+# Katib puts values into JSON as they are, and nobody escapes them for the kubelet (manifest/generator.go).
+_UNSAFE = re.compile(r'["\\$\x00-\x1f]')
+_MAX_SEED = 2**32  # of NumPy's RandomState, which the algorithms use
 _SPEC_HASH = "gangplan.dev/spec-hash"  # of the placeholders, in the run that is rendered with them
 _METRIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:@%-]*")
 _RUN_NAME, _RUN_NAME_FIELD = f"$({RUN_NAME_VARIABLE})", f"metadata.labels['{TRAINJOB.run_label}']"
-IN_COMMAND = "Use parameters in command and env only, or keep the sweep."
+IN_COMMAND = "Use parameters in the command and env of ranks only, or keep the sweep."
+_OF_RUNS = ("kueue.", "gangplan.dev/run", "gangplan.dev/job")
+WORKERS = "node"  # the part of the runtime, for MPI next to the launcher
 RANKS = "node"  # the container whose arguments and variables a TrainJob may state (Trainer v2.1 to v2.3)
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-# The service that report_metrics sends to (manifests/v1beta1/components/db-manager).
-_DATABASE = {"katib.kubeflow.org/component": "db-manager"}
-DATABASE_NAMESPACE, DATABASE_PORT = "kubeflow", 6789
+# Where report_metrics sends to, and who asks the pod that chooses values (manifests/v1beta1/components); both
+# listen on one port number.
+_NAMESPACE, _PORT = {"kubernetes.io/metadata.name": "kubeflow"}, 6789
+_COMPONENT, _SUGGESTION = "katib.kubeflow.org/component", "katib.kubeflow.org/suggestion"
+# The file from which report_metrics reads the namespace (sdk/python/v1beta1/kubeflow/katib/utils/utils.py).
+_ACCOUNT_FOLDER, _NAMESPACE_VOLUME = "/var/run/secrets/kubernetes.io/serviceaccount", "katib-namespace"
 
 
 class KatibSearch(NamedTuple):
@@ -98,26 +109,30 @@ def choose_search(
         raise UserError("--metric is missing: Katib compares trials by it", "Write --metric loss.")
     space = _read_space(sweep, document)
     chosen = algorithm or ("grid" if parameters.grid else "random")
-    ranges = [name for name, of in space.items() if isinstance(of, Range)]
-    if chosen == "grid" and ranges:
-        raise UserError(f"a grid has lists, and {ranges[0]} has a range", "Write --algorithm random.")
-    return KatibSearch(
-        metric, goal or (results.goal if results else "minimize"), chosen, space, count_trials(sweep)
-    )
+    trials = count_trials(sweep)
+    if chosen == "grid":
+        ranges = [name for name, of in space.items() if isinstance(of, Range)]
+        if ranges:
+            raise UserError(f"a grid has lists, and {ranges[0]} has a range", "Write --algorithm random.")
+        trials = min(trials, prod(len(of) for of in space.values() if isinstance(of, tuple)))
+    return KatibSearch(metric, goal or (results.goal if results else "minimize"), chosen, space, trials)
 
 
 def _read_space(sweep: Sweep, document: Document) -> Space:
     parts = ("random", "of") if sweep.parameters.random else ("grid",)
     given = sweep.parameters.random.of if sweep.parameters.random else sweep.parameters.grid
-    return {
-        name: of
-        if isinstance(of, Range)
-        else tuple(
-            read_given_value(document, ("parameters", *parts, name, index), one).text
-            for index, one in enumerate(of)
-        )
-        for name, of in given.items()
-    }
+    space: dict[str, tuple[str, ...] | Range] = {}
+    for name, of in given.items():
+        if isinstance(of, Range):
+            space[name] = of
+            continue
+        path = ("parameters", *parts, name)
+        texts = tuple(read_given_value(document, (*path, at), one).text for at, one in enumerate(of))
+        if unsafe := next(filter(_UNSAFE.search, texts), None):
+            message = f"{name} has the value {unsafe!r}, which Katib would put into JSON without escaping it"
+            raise UserError(message, 'Write values without ", \\, $ and line ends, or keep the sweep.')
+        space[name] = texts
+    return space
 
 
 def build_katib_objects(sweep: Sweep, search: KatibSearch, draft: PlaceholderRun) -> list[Body]:
@@ -131,11 +146,16 @@ def build_katib_objects(sweep: Sweep, search: KatibSearch, draft: PlaceholderRun
     job = next(body for body in bodies if body["kind"] == TRAINJOB.kind)
     others = [body for body in bodies if body["kind"] != TRAINJOB.kind]
     ranks = _take_rank_settings(others, draft)
-    _open_database(others, shared)
     _refuse_stray_values(others, draft)
+    if {"args", "env"} & {*job["spec"]["trainer"]}:
+        help = "Remove the patch of trainer.args and trainer.env, or keep the sweep."
+        raise UserError("a patch of the overlay states what trials state themselves", help)
+    _add_namespace_file(others)
+    others += _build_network_policies(others, shared)
     metadata = job["metadata"]
     trial = _build_trial_spec(job, ranks, draft)
-    labels = {key: text for key, text in metadata["labels"].items() if not key.startswith("kueue.")}
+    # Pods of Katib inherit them, and must not be taken for pods of a run.
+    labels = {key: text for key, text in metadata["labels"].items() if not key.startswith(_OF_RUNS)}
     sync = {key: text for key, text in metadata["annotations"].items() if is_engine_annotation(key)}
     experiment: Body = {
         "apiVersion": "kubeflow.org/v1beta1",
@@ -159,6 +179,7 @@ def build_katib_objects(sweep: Sweep, search: KatibSearch, draft: PlaceholderRun
             "trialTemplate": {
                 "primaryContainerName": RANKS,
                 "primaryPodLabels": _find_primary_pod_labels(others),
+                "retain": True,  # else a trial's pods and logs go when it ends
                 "successCondition": _write_condition(TRAINJOB.ends[0]),
                 "failureCondition": _write_condition(TRAINJOB.ends[1]),
                 "trialParameters": _list_trial_parameters(trial, search.space),
@@ -202,6 +223,8 @@ def _share_object(value: Any, draft: PlaceholderRun, shared: str) -> Any:
         found = {key: _share_object(one, draft, shared) for key, one in value.items()}
         if value.get(TRAINJOB.run_label) == draft.run:
             found[DATED_TRAINJOB.run_label] = found.pop(TRAINJOB.run_label)
+        if "topologyKey" in value and found != value:  # near or far from pods of the same trial
+            found["matchLabelKeys"] = [TRAINJOB.run_label]
         if isinstance(value.get("env"), list):
             found["env"] = _read_names_from_label(value["env"], draft)
         return found
@@ -250,9 +273,8 @@ def _take_rank_settings(bodies: Sequence[Body], draft: PlaceholderRun) -> Body:
     Workers of MPI lose these variables, too: their ranks get them from the launcher.
     """
     found: Body = {}
-    for job in _iterate_jobs(bodies):
-        pods = job["template"]["spec"]["template"]["spec"]
-        container = next(one for one in pods["containers"] if one["name"] == RANKS)
+    for job in _iterate_rank_jobs(bodies):
+        container = _find_rank_container(job)
         env = container.get("env", [])
         varied = [one for one in env if _has_placeholder(one, draft)]
         if varied:
@@ -260,6 +282,31 @@ def _take_rank_settings(bodies: Sequence[Body], draft: PlaceholderRun) -> Body:
         if _is_of_ranks(job):
             found = {"args": container.pop("args"), **({"env": varied} if varied else {})}
     return found
+
+
+def _iterate_rank_jobs(bodies: Sequence[Body]) -> Iterator[Body]:
+    """Yield the part of the runtime that starts the program, and for MPI the workers."""
+    return (job for job in _iterate_jobs(bodies) if _is_of_ranks(job) or job["name"] == WORKERS)
+
+
+def _find_rank_container(job: Body) -> Body:
+    pods: Body = job["template"]["spec"]["template"]["spec"]
+    container: Body = next(one for one in pods["containers"] if one["name"] == RANKS)
+    return container
+
+
+def _add_namespace_file(bodies: Sequence[Body]) -> None:
+    """Give programs the file from which report_metrics reads the namespace, where no account does."""
+    for job in _iterate_rank_jobs(bodies):
+        pods = job["template"]["spec"]["template"]["spec"]
+        if pods.get("automountServiceAccountToken") is not False:
+            continue
+        items = [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]
+        mount = {"name": _NAMESPACE_VOLUME, "mountPath": _ACCOUNT_FOLDER, "readOnly": True}
+        container = _find_rank_container(job)
+        container["volumeMounts"] = [*container.get("volumeMounts", []), mount]
+        volume = {"name": _NAMESPACE_VOLUME, "downwardAPI": {"items": items}}
+        pods["volumes"] = [*pods.get("volumes", []), volume]
 
 
 def _has_placeholder(value: Any, draft: PlaceholderRun) -> bool:
@@ -277,24 +324,52 @@ def _iterate_texts(value: Any) -> Iterator[str]:
         yield value
 
 
-def _open_database(bodies: Sequence[Body], shared: str) -> None:
-    """Let pods send metrics to Katib."""
-    for body in bodies:
-        if body["kind"] == "NetworkPolicy" and body["metadata"]["name"] == shared:
-            peer = {
-                "podSelector": {"matchLabels": _DATABASE},
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": DATABASE_NAMESPACE}},
-            }
-            rule = {"to": [peer], "ports": [{"protocol": "TCP", "port": DATABASE_PORT}]}
-            body["spec"]["egress"] = [*body["spec"]["egress"], rule]
+def _build_network_policies(bodies: Sequence[Body], shared: str) -> list[Body]:
+    """Return the policies that let ranks send metrics, and Katib ask the pod that chooses values."""
+    policy = next((body for body in bodies if body["kind"] == "NetworkPolicy"), None)
+    if policy is None:
+        return []
+
+    def build(suffix: str, pods: Body, direction: str, peer: str, component: str) -> Body:
+        other = {
+            "podSelector": {"matchLabels": {_COMPONENT: component}},
+            "namespaceSelector": {"matchLabels": _NAMESPACE},
+        }
+        rule = {peer: [other], "ports": [{"protocol": "TCP", "port": _PORT}]}
+        return {
+            **policy,
+            "metadata": {**policy["metadata"], "name": f"{shared}-{suffix}"},
+            "spec": {
+                "podSelector": {"matchLabels": pods},
+                "policyTypes": [direction],
+                direction.lower(): [rule],
+            },
+        }
+
+    ranks = {DATED_TRAINJOB.run_label: shared}
+    return [
+        build("metrics", ranks, "Egress", "to", "db-manager"),
+        build("suggestion", {_SUGGESTION: shared}, "Ingress", "from", "controller"),
+    ]
 
 
 def _refuse_stray_values(bodies: Sequence[Body], draft: PlaceholderRun) -> None:
     """Refuse parameters in what trials share. Raises UserError."""
+    for place, value in _iterate_shared_parts(bodies):
+        if _has_placeholder(value, draft):
+            raise UserError(
+                f"a parameter changes {place}, and all trials of an Experiment share it", IN_COMMAND
+            )
+
+
+def _iterate_shared_parts(bodies: Sequence[Body]) -> Iterator[tuple[str, Any]]:
+    """Yield the containers of the runtime, then all objects, each with words that name it."""
+    for job in _iterate_jobs(bodies):
+        pods = job["template"]["spec"]["template"]["spec"]
+        for one in (*pods.get("initContainers", []), *pods["containers"]):
+            yield f"container {one['name']} of {job['name']}", one
     for body in bodies:
-        if _has_placeholder(body, draft):
-            message = f"a parameter changes the {body['kind']}, which all trials of an Experiment share"
-            raise UserError(message, IN_COMMAND)
+        yield f"the {body['kind']}", body
 
 
 def _build_trial_spec(job: Body, ranks: Body, draft: PlaceholderRun) -> Body:
@@ -343,7 +418,9 @@ def _write_condition(kind: str) -> str:
 def _build_algorithm(sweep: Sweep, search: KatibSearch) -> Body:
     found: Body = {"algorithmName": search.algorithm}
     if sweep.parameters.random:
-        found["algorithmSettings"] = [{"name": "random_state", "value": str(sweep.parameters.random.seed)}]
+        found["algorithmSettings"] = [
+            {"name": "random_state", "value": str(sweep.parameters.random.seed % _MAX_SEED)}
+        ]
     return found
 
 

@@ -97,7 +97,8 @@ def read_run_history(
         and (not teams or one.team in teams)
     ]
     pools: dict[str, tuple[Mapping[str, Any], str]] = {"": ({}, "")}
-    items, schedules = [], 0
+    items, schedules, counted = [], 0, set()
+    lasted = lasted or {}
     for one in stays:
         if one.cluster_file not in pools:
             pools[one.cluster_file] = _read_cluster_pools(held[one.cluster_file])
@@ -105,10 +106,14 @@ def read_run_history(
         runs = [one]
         if any(body.get("kind") == "CronJob" for body in bodies):
             bodies = unwrap_scheduled_run(bodies)
-            runs = _list_dated_stays(one, bodies, lasted or {})
+            runs = _list_dated_stays(one, bodies, lasted, since)
             schedules += not runs
         for run in runs:
-            items.append(_build_stay_cost(run, bodies, *pools[one.cluster_file], since, lasted or {}))
+            name = _find_namespace(bodies), run.run
+            # Hours of a run whose file came back are those of both stays: they count once.
+            hours = None if (one.cluster, name) in counted else lasted.get(name)
+            counted.add((one.cluster, name))
+            items.append(_build_stay_cost(run, bodies, *pools[one.cluster_file], since, hours))
     key = lambda one: (one.stay.entered.time_s, one.stay.cluster, one.stay.team, one.stay.run)  # noqa: E731
     return Told(sorted(items, key=key), schedules)
 
@@ -118,9 +123,10 @@ def _find_namespace(bodies: Sequence[Body]) -> str:
 
 
 def _list_dated_stays(
-    stay: RunInHistory, bodies: Sequence[Body], lasted: Mapping[tuple[str, str], Decimal]
+    stay: RunInHistory, bodies: Sequence[Body], lasted: Mapping[tuple[str, str], Decimal], since: int
 ) -> list[RunInHistory]:
-    """Return a stay for each measured run that a schedule started while its file was as it is here."""
+    """Return a stay for each measured run that a schedule started, from `since` on, while its file was as it
+    is here."""
     run = next((body for body in bodies if body.get("kind") == TRAINJOB.kind), {})
     dated = str(_find_nested_value(run, "metadata", "name") or "")
     if not dated.endswith(f"-{DATED_SUFFIX}"):
@@ -135,7 +141,7 @@ def _list_dated_stays(
             start = datetime.strptime("".join(one.groups()), "%Y%m%d%H%M").replace(tzinfo=UTC).timestamp()
         except ValueError:
             continue
-        if start >= stay.entered.time_s and (stay.left is None or start < stay.left.time_s):
+        if start >= max(stay.entered.time_s, since) and (stay.left is None or start < stay.left.time_s):
             found.append(replace(stay, run=measured, left=None, is_ended=False))
     return found
 
@@ -146,7 +152,7 @@ def _build_stay_cost(
     pools: Mapping[str, Any],
     currency: str,
     since: int,
-    lasted: Mapping[tuple[str, str], Decimal],
+    hours: Decimal | None,
 ) -> StayCost:
     seconds = _compute_max_run_seconds(bodies)
     is_known = seconds != _NEVER
@@ -154,7 +160,6 @@ def _build_stay_cost(
         time = max(stay.left.time_s - max(stay.entered.time_s, since), 0)
         seconds, is_known = min(seconds, time) if is_known else time, True
     most = _build_run_cost_item(stay, bodies, pools, currency, Decimal(seconds) if is_known else None)
-    hours = lasted.get((_find_namespace(bodies), stay.run))
     if hours is None:
         return StayCost(stay, most)
     used = _build_run_cost_item(stay, bodies, pools, currency, hours * SECONDS_PER_HOUR)

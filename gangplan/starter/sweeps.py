@@ -32,7 +32,8 @@ def parse_sweep_parameters(given: Sequence[str]) -> dict[str, list[str]]:
 
 
 def render_sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head: str) -> str:
-    """Write a sweep of a job after the text `head`. Comments are kept, except those in the command.
+    """Write a sweep of a job after the text `head`. Comments of the fields that are taken over are kept, except
+    those in the command.
 
     Raises UserError for a job that cannot be read, or whose fields do not each start on a line of their own.
     """

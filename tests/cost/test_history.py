@@ -162,7 +162,7 @@ def test_a_measured_run_costs_the_hours_in_which_it_ran(repo: Repository, tmp_pa
     by_team = gangplan(
         "cost", "-C", repo.root, "--history", "--since", "2026-11-01", "--measured", file, "--by", "team"
     )
-    assert by_team.out.splitlines()[1].split() == "nlp 1 192 300.00 USD 48 75.00 USD".split()
+    assert by_team.out.splitlines()[1].split() == ["nlp", "1", "192", "300.00", "USD", "48", "75.00", "USD"]
 
 
 def test_measured_runs_of_schedules_are_counted(
@@ -185,6 +185,22 @@ def test_measured_runs_of_schedules_are_counted(
     dated = {one["run"]: one["measuredHours"] for one in found["runs"] if one["measuredHours"]}
     assert dated == {f"{job}-20261103-0200": "2", f"{job}-20261104-0200": "3"}
     assert {one["name"] for one in found["used"]} == set(dated)
+    later = history(repo, "--measured", tmp_path / "used.json", since="2026-11-04")
+    assert [one["run"] for one in later["runs"] if one["measuredHours"]] == [f"{job}-20261104-0200"]
+
+
+def test_hours_of_a_run_that_came_back_count_once(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (before,) = history(repo)["runs"]
+    for day, state in ((1, "state: stopped\n"), (2, "")):
+        at(monkeypatch, day)
+        repo.write(filings=workspaces.SPEC + state)
+        repo.render()
+        repo.commit()
+    found = history(repo, "--measured", export(tmp_path / "used.json", (before["run"], "6")))
+    assert [one["run"] for one in found["runs"]] == [before["run"]] * 2
+    assert [one["used"] for one in found["runs"]] == ["75.00", None]
 
 
 def test_an_export_of_one_cluster_is_not_used_for_two(repo: Repository, tmp_path: Path) -> None:

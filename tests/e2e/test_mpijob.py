@@ -207,8 +207,8 @@ def role_of(pod: Object) -> str:
 # Names of a run's pods, and the volumes in which the operators put keys and hosts.
 VOLUMES = {"ssh-auth": "keys", "mpi-ssh-auth": "keys", "mpi-job-config": "hosts", "mpi-hostfile": "hosts"}
 OF_PODS = ("hostname", "subdomain", "nodeName", "dnsConfig", "restartPolicy", "schedulingGates")
-# Options of the launch scripts that differ because the operator sets variables, waits for no worker, and counts
-# every try.
+# Options of the launch scripts that differ because the operator sets variables, waits for no worker, and
+# counts every try.
 OPTIONS = ("--ssh-wait=", "--hosts-in=", "--unset=", "--hold=")
 # Variables of MPI's own launch (which hosts, and how), which both operators and gangplan set in part.
 LAUNCH = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,11 @@ RANDOM = SWEEP.replace(
 NAMED = SWEEP.replace('"--batch"', '"--out=/tmp/${{ trial.name }}", "--batch"').replace(
     "  workers: 2\n", '  workers: 2\n  env: {RATE: "${{ parameters.lr }}"}\n'
 )
+NAMESPACE_FILE = {
+    "name": "katib-namespace",
+    "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
+    "readOnly": True,
+}
 Object = dict[str, Any]
 
 
@@ -46,7 +52,7 @@ def start(objects: list[Object], values: dict[str, str], name: str) -> dict[str,
     """Return the containers of ranks and of workers of a trial, as Katib and Trainer make them."""
     (runtime,) = (one for one in objects if one["kind"] == "TrainingRuntime")
     template = objects[-1]["spec"]["trialTemplate"]
-    assert {one["name"] for one in template["trialParameters"]} <= {*values, "trialName"}
+    assert {one["name"] for one in template["trialParameters"]} <= {*values, "trial.name"}
 
     def fill(value: Any) -> Any:
         if isinstance(value, dict):
@@ -54,7 +60,7 @@ def start(objects: list[Object], values: dict[str, str], name: str) -> dict[str,
         if isinstance(value, list):
             return [fill(one) for one in value]
         if isinstance(value, str):
-            for key, text in {**values, "trialName": name}.items():
+            for key, text in {**values, "trial.name": name}.items():
                 value = value.replace(f"${{trialParameters.{key}}}", text)
         return value
 
@@ -97,6 +103,9 @@ def test_every_trial_starts_as_the_sweep_would_start_it(tmp_path: Path) -> None:
             (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
             other = trial[job["name"]]
             assert values_of(other, own) == values_of(container, own)
+            assert NAMESPACE_FILE in other["volumeMounts"]
+            mounts = [one for one in other["volumeMounts"] if one["name"] != "katib-namespace"]
+            other = {**other, "volumeMounts": mounts}
             assert {**other, "env": 0, "args": 0, "command": 0} == {
                 **container,
                 "env": 0,
@@ -149,7 +158,7 @@ def test_the_metric_of_the_results_is_the_objective(tmp_path: Path) -> None:
 def test_names_and_variables_of_a_trial_are_its_own(tmp_path: Path) -> None:
     objects = export(workspace(tmp_path, NAMED), "--metric", "loss")
     template = objects[-1]["spec"]["trialTemplate"]
-    assert template["trialParameters"][-1] == {"name": "trialName", "reference": "${trialSpec.Name}"}
+    assert template["trialParameters"][-1] == {"name": "trial.name", "reference": "${trialSpec.Name}"}
     trial = start(objects, {"lr": "1e-4", "batch": "64"}, "rates-ece5e5aa-x7k2m9pq")
     assert "--out=/tmp/rates-ece5e5aa-x7k2m9pq" in trial["launcher"]["args"]
     values = values_of(trial["launcher"], "rates-ece5e5aa-x7k2m9pq")
@@ -159,15 +168,72 @@ def test_names_and_variables_of_a_trial_are_its_own(tmp_path: Path) -> None:
     assert [*trial["launcher"]["args"]].count("RATE") == 1
 
 
-def test_pods_of_trials_reach_each_other_and_the_database_alone(tmp_path: Path) -> None:
+def test_pods_of_trials_reach_each_other_and_katib_alone(tmp_path: Path) -> None:
     objects = export(us_05(tmp_path), "--metric", "loss")
-    (policy,) = (one for one in objects if one["kind"] == "NetworkPolicy")
+    own, metrics, asked = (one["spec"] for one in objects if one["kind"] == "NetworkPolicy")
+    name = objects[-1]["metadata"]["name"]
+    label = {"gangplan.dev/run": name}
+    assert own["podSelector"]["matchLabels"] == metrics["podSelector"]["matchLabels"] == label
     (runtime,) = (one for one in objects if one["kind"] == "TrainingRuntime")
-    own = {"gangplan.dev/run": runtime["metadata"]["name"]}
-    assert policy["spec"]["podSelector"]["matchLabels"] == own
     for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
-        assert own.items() <= job["template"]["spec"]["template"]["metadata"]["labels"].items()
-    assert policy["spec"]["egress"][-1]["ports"] == [{"protocol": "TCP", "port": 6789}]
+        assert label.items() <= job["template"]["spec"]["template"]["metadata"]["labels"].items()
+    port = [{"protocol": "TCP", "port": 6789}]
+    assert (metrics["policyTypes"], metrics["egress"][0]["ports"]) == (["Egress"], port)
+    # The pod that chooses values is named after the Experiment, and inherits its labels.
+    assert asked["podSelector"]["matchLabels"] == {"katib.kubeflow.org/suggestion": name}
+    assert (asked["policyTypes"], asked["ingress"][0]["ports"]) == (["Ingress"], port)
+    assert not label.items() <= objects[-1]["metadata"]["labels"].items()
+
+
+def test_variables_of_setup_containers_have_no_parameters(tmp_path: Path) -> None:
+    setup = "  setup: [{name: fetch, command: [sh, -c, env]}]\n"
+    root = workspace(tmp_path, NAMED + setup)
+    outcome = gangplan("pipeline", "katib", FILE, "--metric", "loss", "-C", root)
+    assert (outcome.code, "a parameter changes container fetch of" in outcome.err) == (2, True)
+    assert export(workspace(tmp_path, SWEEP + setup), "--metric", "loss")
+
+
+def test_trials_of_torch_state_the_arguments_of_workers(tmp_path: Path) -> None:
+    torch = SWEEP.replace("image: openmpi", "image: pytorch").replace(
+        "  gpus: 1\n", "  gpus: 1\n  placement: {spread: pack}\n"
+    )
+    objects = export(workspace(tmp_path, torch), "--metric", "loss")
+    trial = start(objects, {"lr": "1e-4", "batch": "64"}, "rates-x")
+    assert {*trial} == {"node"}
+    assert "--lr=1e-4" in " ".join(trial["node"]["args"])
+    labels = objects[-1]["spec"]["trialTemplate"]["primaryPodLabels"]
+    assert labels["jobset.sigs.k8s.io/replicatedjob-name"] == "node"
+    terms = [one for one in walk(objects) if "topologyKey" in one]
+    assert [one["matchLabelKeys"] for one in terms] == [["jobset.sigs.k8s.io/jobset-name"]]
+
+
+def walk(value: Any) -> Iterator[Object]:
+    """Yield every mapping of some objects."""
+    if isinstance(value, dict):
+        yield value
+        for one in value.values():
+            yield from walk(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from walk(one)
+
+
+@pytest.mark.parametrize("value", ["'{\"a\": 1}'", "'a\\b'", "100$", '"a\\nb"'])
+def test_values_that_katib_would_break_are_refused(value: str, tmp_path: Path) -> None:
+    root = workspace(tmp_path, SWEEP.replace("[64, 128]", f"[64, {value}]"))
+    outcome = gangplan("pipeline", "katib", FILE, "--metric", "loss", "-C", root)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "batch has the value" in outcome.err
+
+
+def test_a_grid_has_no_more_trials_than_combinations(tmp_path: Path) -> None:
+    lists = RANDOM.replace("{min: 1.0e-5, max: 0.01, scale: log}", "[1, 2]").replace(
+        "{min: 32, max: 256}", "[3]"
+    )
+    spec = experiment(workspace(tmp_path, lists), "--metric", "loss", "--algorithm", "grid")["spec"]
+    assert spec["maxTrialCount"] == 4
+    far = experiment(workspace(tmp_path, RANDOM.replace("seed: 7", f"seed: {2**32 + 7}")), "--metric", "loss")
+    assert far["spec"]["algorithm"]["algorithmSettings"][0]["value"] == "7"
 
 
 def test_other_values_make_another_experiment_and_another_limit_does_not(tmp_path: Path) -> None:
@@ -208,7 +274,7 @@ def test_files_of_experiments_are_compared(tmp_path: Path) -> None:
         (
             ("workers: 2", 'workers: 2\n  workdir: "/data/${{ parameters.lr }}"'),
             ("--metric", "a"),
-            "a parameter changes the TrainingRuntime",
+            "a parameter changes container node of node",
         ),
         (
             ("gpus: 1", 'gpus: 1\n  timeout: "${{ parameters.batch }}m"'),
