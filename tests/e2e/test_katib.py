@@ -73,7 +73,7 @@ def test_trials_of_katib_are_those_of_the_sweep(tmp_path: Path) -> None:
             for body in load_objects(result.texts[path]):
                 lab.client.apply_patiently(body)
         for body in (*shared, experiment):
-            assert lab.client.apply_patiently(body).warnings == []
+            assert lab.client.apply_patiently(body).warnings == ()
         for number in (0, 47):
             for body in (*runs[number], answer["trials"][number]):
                 lab.client.apply_patiently(body)
