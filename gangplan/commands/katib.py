@@ -11,12 +11,11 @@ from gangplan.errors import Exit, UserError
 from gangplan.gitops.katib import (
     IN_COMMAND,
     TRIAL_VARIABLE,
-    KatibSearch,
     PlaceholderRun,
     build_katib_objects,
-    choose_search,
     format_trial_placeholder,
 )
+from gangplan.gitops.katib_search import KatibSearch, choose_search
 from gangplan.gitops.made import build_write_command
 from gangplan.model.backend import TRAINJOB
 from gangplan.objects import dump_all, format_scalar

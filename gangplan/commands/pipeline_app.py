@@ -16,6 +16,8 @@ app = typer.Typer(
     help="Write jobs that come after others as pipelines, and sweeps as experiments.",
 )
 
+# Those of Katib that choose from lists and from ranges, and need no settings that a sweep lacks.
+Algorithm = Literal["grid", "random", "tpe", "multivariate-tpe"]
 Output = Annotated[
     str | None,
     typer.Option("--output", "-o", help="Folder for the files, or - for standard output.", metavar="DIR|-"),
@@ -74,7 +76,7 @@ def pipeline_katib(
         typer.Option("--goal", help="Whether less or more of it is better; else results.goal."),
     ] = None,
     algorithm: Annotated[
-        Literal["grid", "random", "tpe", "multivariate-tpe"] | None,
+        Algorithm | None,
         typer.Option("--algorithm", help="How Katib chooses values; else grid or random, as in the sweep."),
     ] = None,
     output: Output = None,

@@ -10,38 +10,29 @@ pkg/webhook/v1beta1/experiment/validator, pkg/controller.v1beta1/experiment/mani
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from gangplan.errors import UserError
+from gangplan.gitops.katib_search import (
+    KatibSearch,
+    Space,
+    build_katib_algorithm,
+    build_katib_parameter,
+)
 from gangplan.model.backend import ANCESTOR_LABEL, DATED_TRAINJOB, RUNTIME_KIND, TRAINJOB
 from gangplan.model.pods import RUN_NAME_VARIABLE
 from gangplan.model.syncing import SCRIPTS, is_engine_annotation
 from gangplan.objects import Body, dump_all
 from gangplan.plan.names import HASH_LENGTH, HASH_PLACEHOLDER
-from gangplan.source import Document
-from gangplan.spec.sweep import Range, Sweep
-from gangplan.spec.trials import count_trials, read_given_value
+from gangplan.spec.sweep import Sweep
 
-# Written out, as Katib's webhook would: Argo CD compares the items of a list as wholes.
-UNIFORM, LOG_UNIFORM = "uniform", "logUniform"
-# Those that choose from lists and from ranges, and need no settings that a sweep lacks.
-Algorithm = Literal["grid", "random", "tpe", "multivariate-tpe"]
-Goal = Literal["minimize", "maximize"]
-# The values of each parameter, as they are written, or the range that they come from.
-Space = Mapping[str, tuple[str, ...] | Range]
 # The variable with the trial's name, for katib.report_metrics (Python SDK). Trial, TrainJob and JobSet have
 # one name, so it does not need the label that Katib's webhook gives to pods of some namespaces.
 TRIAL_VARIABLE = "KATIB_TRIAL_NAME"
 # No parameter has a dot in its name.
 _TRIAL_NAME = "trial.name"
-# Katib puts values into JSON as they are, and nobody escapes them for the kubelet (manifest/generator.go).
-_UNSAFE = re.compile(r'["\\$\x00-\x1f]')
-_MAX_SEED = 2**32  # of NumPy's RandomState, which the algorithms use
 _SPEC_HASH = "gangplan.dev/spec-hash"  # of the placeholders, in the run that is rendered with them
-_METRIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:@%-]*")
 _RUN_NAME, _RUN_NAME_FIELD = f"$({RUN_NAME_VARIABLE})", f"metadata.labels['{TRAINJOB.run_label}']"
 IN_COMMAND = "Use parameters in the command and env of ranks only, or keep the sweep."
 _OF_RUNS = ("kueue.", "gangplan.dev/run", "gangplan.dev/job")
@@ -54,17 +45,6 @@ _NAMESPACE, _PORT = {"kubernetes.io/metadata.name": "kubeflow"}, 6789
 _COMPONENT, _SUGGESTION = "katib.kubeflow.org/component", "katib.kubeflow.org/suggestion"
 # The file from which report_metrics reads the namespace (sdk/python/v1beta1/kubeflow/katib/utils/utils.py).
 _ACCOUNT_FOLDER, _NAMESPACE_VOLUME = "/var/run/secrets/kubernetes.io/serviceaccount", "katib-namespace"
-
-
-class KatibSearch(NamedTuple):
-    """What Katib is asked for: which metric, whether less or more of it is better, how values are chosen from
-    which space, and how many trials there are at most."""
-
-    metric: str
-    goal: str
-    algorithm: str
-    space: Space
-    trials: int
 
 
 class PlaceholderRun(NamedTuple):
@@ -92,47 +72,6 @@ class PlaceholderRun(NamedTuple):
 def format_trial_placeholder(name: str) -> str:
     """Return what Katib replaces by a value: `${trialParameters.lr}`."""
     return f"${{trialParameters.{name}}}"
-
-
-def choose_search(
-    sweep: Sweep, document: Document, metric: str | None, goal: str | None, algorithm: str | None
-) -> KatibSearch:
-    """Return what is asked of Katib, from the sweep and from flags. Raises UserError."""
-    parameters, results = sweep.parameters, sweep.results
-    if parameters.list or (parameters.grid and parameters.random):
-        help = "Write either grid or random."
-        raise UserError("Katib chooses values from one grid or from ranges, not from a list of trials", help)
-    if metric is not None and not _METRIC.fullmatch(metric):
-        raise UserError(f"--metric {metric!r} is not the name of a metric", "Write --metric loss.")
-    metric = metric or (results.metric if results else "")
-    if not metric:
-        raise UserError("--metric is missing: Katib compares trials by it", "Write --metric loss.")
-    space = _read_space(sweep, document)
-    chosen = algorithm or ("grid" if parameters.grid else "random")
-    trials = count_trials(sweep)
-    if chosen == "grid":
-        ranges = [name for name, of in space.items() if isinstance(of, Range)]
-        if ranges:
-            raise UserError(f"a grid has lists, and {ranges[0]} has a range", "Write --algorithm random.")
-        trials = min(trials, prod(len(of) for of in space.values() if isinstance(of, tuple)))
-    return KatibSearch(metric, goal or (results.goal if results else "minimize"), chosen, space, trials)
-
-
-def _read_space(sweep: Sweep, document: Document) -> Space:
-    parts = ("random", "of") if sweep.parameters.random else ("grid",)
-    given = sweep.parameters.random.of if sweep.parameters.random else sweep.parameters.grid
-    space: dict[str, tuple[str, ...] | Range] = {}
-    for name, of in given.items():
-        if isinstance(of, Range):
-            space[name] = of
-            continue
-        path = ("parameters", *parts, name)
-        texts = tuple(read_given_value(document, (*path, at), one).text for at, one in enumerate(of))
-        if unsafe := next(filter(_UNSAFE.search, texts), None):
-            message = f"{name} has the value {unsafe!r}, which Katib would put into JSON without escaping it"
-            raise UserError(message, 'Write values without ", \\, $ and line ends, or keep the sweep.')
-        space[name] = texts
-    return space
 
 
 def build_katib_objects(sweep: Sweep, search: KatibSearch, draft: PlaceholderRun) -> list[Body]:
@@ -168,14 +107,14 @@ def build_katib_objects(sweep: Sweep, search: KatibSearch, draft: PlaceholderRun
         },
         "spec": {
             "objective": {"type": search.goal, "objectiveMetricName": search.metric},
-            "algorithm": _build_algorithm(sweep, search),
+            "algorithm": build_katib_algorithm(sweep, search),
             "parallelTrialCount": min(sweep.max_concurrent, search.trials),
             "maxTrialCount": search.trials,
             # As in a sweep, a trial that fails ends no other.
             "maxFailedTrialCount": search.trials,
             # Other collectors put the command into a shell, without quotes (wrapWorkerContainer).
             "metricsCollectorSpec": {"collector": {"kind": "Push"}},
-            "parameters": [_build_parameter(key, of) for key, of in search.space.items()],
+            "parameters": [build_katib_parameter(key, of) for key, of in search.space.items()],
             "trialTemplate": {
                 "primaryContainerName": RANKS,
                 "primaryPodLabels": _find_primary_pod_labels(others),
@@ -413,26 +352,3 @@ def _find_primary_pod_labels(bodies: Sequence[Body]) -> Body:
 def _write_condition(kind: str) -> str:
     """Return the query for a condition that is true (GJSON, as in experiments/v1beta1/constants.go)."""
     return f'status.conditions.#(type=="{kind}")#|#(status=="True")#'
-
-
-def _build_algorithm(sweep: Sweep, search: KatibSearch) -> Body:
-    found: Body = {"algorithmName": search.algorithm}
-    if sweep.parameters.random:
-        found["algorithmSettings"] = [
-            {"name": "random_state", "value": str(sweep.parameters.random.seed % _MAX_SEED)}
-        ]
-    return found
-
-
-def _build_parameter(name: str, of: tuple[str, ...] | Range) -> Body:
-    if not isinstance(of, Range):
-        # Katib writes the numbers of a discrete parameter in its own way, and leaves categories as they are.
-        space: Body = {"list": list(of), "distribution": UNIFORM}
-        return {"name": name, "parameterType": "categorical", "feasibleSpace": space}
-    is_whole = isinstance(of.min, int) and isinstance(of.max, int)
-    space = {
-        "min": str(of.min),
-        "max": str(of.max),
-        "distribution": LOG_UNIFORM if of.scale == "log" else UNIFORM,
-    }
-    return {"name": name, "parameterType": "int" if is_whole else "double", "feasibleSpace": space}

@@ -257,6 +257,7 @@ def test_tab_offers_the_words_that_the_help_lists() -> None:
             found |= {(one.opts[0], *(word.value for word in offered if word.type == "plain"))}
     assert sorted(each for each in found if each[1:]) == [
         ("--accelerator", "nvidia", "amd", "none"),
+        ("--algorithm", "grid", "random", "tpe", "multivariate-tpe"),
         ("--arch", "amd64", "arm64"),
         ("--by", "run", "team", "cluster", "pool", "month"),
         ("--color", "auto", "always", "never"),
@@ -269,6 +270,7 @@ def test_tab_offers_the_words_that_the_help_lists() -> None:
         ("--format", "text", "json"),
         ("--format", "text", "json", "markdown"),
         ("--format", "text", "json", "sarif", "junit", "github", "gitlab", "markdown"),
+        ("--goal", "minimize", "maximize"),
         ("--start", "pac", "triggers"),
         ("--sync", "kubeconfig", "in-cluster"),
         ("--wait", "argocd", "flux"),
