@@ -131,11 +131,11 @@ def _sum_used(told: Told, key: Callable[[CostItem], str]) -> list[CostSum]:
 def _build_history_sums(
     told: Told, by: str, key: Callable[[CostItem], str], is_measured: bool
 ) -> list[CostRow]:
-    rows = build_sum_rows(sum_costs([one.most for one in told.items], key), by, False)
+    sums = sum_costs([one.most for one in told.items], key)
+    rows = build_sum_rows(sums, by, False)
     if not is_measured:
         return rows
     used = {(one.name, one.currency): one for one in _sum_used(told, key)}
-    sums = sum_costs([one.most for one in told.items], key)
     return [
         {
             **row,

@@ -8,6 +8,7 @@ from gangplan.commands.common import print_findings, report_nothing_written
 from gangplan.commands.gitops_files import write_or_print_files
 from gangplan.edits import edit_field
 from gangplan.errors import Exit, UserError
+from gangplan.findings import Location
 from gangplan.gitops.katib import (
     IN_COMMAND,
     TRIAL_VARIABLE,
@@ -21,9 +22,14 @@ from gangplan.model.backend import TRAINJOB
 from gangplan.objects import dump_all, format_scalar
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.source import load_objects
+from gangplan.source import Document, load_objects
+from gangplan.spec.placeholders import find_placeholders
 from gangplan.spec.sweep_files import SweepFile
 from gangplan.starter.draft import create_temporary_workspace
+
+# Fields of a job in which parameters may be: those that a TrainJob states, what fills a template, and words for
+# people.
+_STATED = ("command", "env", "parameters", "description")
 
 
 def write_katib_experiments(
@@ -43,6 +49,7 @@ def write_katib_experiments(
     assert file.sweep is not None
     assert file.document is not None
     search = choose_search(file.sweep, file.document, metric, goal, algorithm)
+    _refuse_parameters_elsewhere(file.document)
     draft = _render_draft(request, file, search)
     flags = (("--metric", metric or ""), ("--goal", goal or ""), ("--algorithm", algorithm or ""))
     command = build_write_command("katib", flags)
@@ -74,6 +81,17 @@ def _find_sweep(request: Request, result: Result) -> SweepFile:
     return found[0]
 
 
+def _refuse_parameters_elsewhere(document: Document) -> None:
+    """Refuse parameters in fields that no trial can state itself. Raises UserError."""
+    places: dict[str | int, Location] = {}
+    for one in find_placeholders(document.value["template"]):
+        if one.path[0] not in _STATED:
+            places.setdefault(one.path[0], document.where(("template", *one.path)))
+    if places:
+        named = ", ".join(f"{field} ({at.line}:{at.column})" for field, at in places.items())
+        raise UserError(f"{document.file}: trials of an Experiment share {named}", IN_COMMAND)
+
+
 def _render_draft(request: Request, file: SweepFile, search: KatibSearch) -> Result:
     """Render one trial whose values are the placeholders that Katib fills. Raises UserError."""
     assert file.document is not None
@@ -89,6 +107,6 @@ def _render_draft(request: Request, file: SweepFile, search: KatibSearch) -> Res
         found = preview_render(Request(root, request.clusters, specs=(file.file,), engine="serial"))
     errors = [one for one in found.findings if one.is_error]
     if errors:
-        text = f"{file.file}: with a placeholder as its value, {errors[0].message}"
-        raise UserError(f"no Experiment can be made of {text}", IN_COMMAND)
+        said = "; ".join(one.message for one in errors)
+        raise UserError(f"{file.file}: with placeholders as values, {said}", IN_COMMAND)
     return found

@@ -296,9 +296,7 @@ def _refuse_stray_values(bodies: Sequence[Body], draft: PlaceholderRun) -> None:
     """Refuse parameters in what trials share. Raises UserError."""
     for place, value in _iterate_shared_parts(bodies):
         if _has_placeholder(value, draft):
-            raise UserError(
-                f"a parameter changes {place}, and all trials of an Experiment share it", IN_COMMAND
-            )
+            raise UserError(f"trials of an Experiment share what a parameter changes: {place}", IN_COMMAND)
 
 
 def _iterate_shared_parts(bodies: Sequence[Body]) -> Iterator[tuple[str, Any]]:
@@ -306,7 +304,8 @@ def _iterate_shared_parts(bodies: Sequence[Body]) -> Iterator[tuple[str, Any]]:
     for job in _iterate_jobs(bodies):
         pods = job["template"]["spec"]["template"]["spec"]
         for one in (*pods.get("initContainers", []), *pods["containers"]):
-            yield f"container {one['name']} of {job['name']}", one
+            for field, value in one.items():
+                yield f"{field} of container '{one['name']}' in pods '{job['name']}'", value
     for body in bodies:
         yield f"the {body['kind']}", body
 

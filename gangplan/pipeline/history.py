@@ -33,6 +33,7 @@ from gangplan.workspace import OVERLAYS, RENDERED
 
 _RUN = re.compile(rf"{RENDERED}/([^/]+)/runs/([^/]+)/([^/.]+)\.yaml")
 _CLUSTER = re.compile(rf"{OVERLAYS}/([^/]+)/cluster\.yaml")
+_DATED = re.compile(r"(.+)-([0-9]{8}-[0-9]{4})")
 _GPU = "nvidia.com/gpu"
 # A run whose objects state no deadline is not known to end.
 _NEVER = 0
@@ -99,6 +100,7 @@ def read_run_history(
     pools: dict[str, tuple[Mapping[str, Any], str]] = {"": ({}, "")}
     items, schedules, counted = [], 0, set()
     lasted = lasted or {}
+    dated = _group_dated_runs(lasted)
     for one in stays:
         if one.cluster_file not in pools:
             pools[one.cluster_file] = _read_cluster_pools(held[one.cluster_file])
@@ -106,7 +108,7 @@ def read_run_history(
         runs = [one]
         if any(body.get("kind") == "CronJob" for body in bodies):
             bodies = unwrap_scheduled_run(bodies)
-            runs = _list_dated_stays(one, bodies, lasted, since)
+            runs = _list_dated_stays(one, bodies, dated, since)
             schedules += not runs
         for run in runs:
             name = _find_namespace(bodies), run.run
@@ -122,28 +124,39 @@ def _find_namespace(bodies: Sequence[Body]) -> str:
     return next((str(_find_nested_value(body, "metadata", "namespace")) for body in bodies), "")
 
 
+def _group_dated_runs(lasted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[tuple[float, str]]]:
+    """Return the runs that schedules started, with their starts, by namespace and job."""
+    found: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for namespace, run in sorted(lasted):
+        one = _DATED.fullmatch(run)
+        if one is None:
+            continue
+        try:  # dates in names are UTC
+            start = datetime.strptime(one[2], "%Y%m%d-%H%M").replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            continue
+        found.setdefault((namespace, one[1]), []).append((start, run))
+    return found
+
+
 def _list_dated_stays(
-    stay: RunInHistory, bodies: Sequence[Body], lasted: Mapping[tuple[str, str], Decimal], since: int
+    stay: RunInHistory,
+    bodies: Sequence[Body],
+    dated: Mapping[tuple[str, str], Sequence[tuple[float, str]]],
+    since: int,
 ) -> list[RunInHistory]:
     """Return a stay for each measured run that a schedule started, from `since` on, while its file was as it
     is here."""
     run = next((body for body in bodies if body.get("kind") == TRAINJOB.kind), {})
-    dated = str(_find_nested_value(run, "metadata", "name") or "")
-    if not dated.endswith(f"-{DATED_SUFFIX}"):
+    name = str(_find_nested_value(run, "metadata", "name") or "")
+    if not name.endswith(f"-{DATED_SUFFIX}"):
         return []
-    name = re.compile(re.escape(dated.removesuffix(DATED_SUFFIX)) + r"([0-9]{8})-([0-9]{4})")
-    found = []
-    for namespace, measured in sorted(lasted):
-        one = name.fullmatch(measured)
-        if one is None or namespace != _find_namespace(bodies):
-            continue
-        try:  # dates in names are UTC
-            start = datetime.strptime("".join(one.groups()), "%Y%m%d%H%M").replace(tzinfo=UTC).timestamp()
-        except ValueError:
-            continue
-        if start >= max(stay.entered.time_s, since) and (stay.left is None or start < stay.left.time_s):
-            found.append(replace(stay, run=measured, left=None, is_ended=False))
-    return found
+    first, last = max(stay.entered.time_s, since), stay.left.time_s if stay.left else None
+    return [
+        replace(stay, run=measured, left=None, is_ended=False)
+        for start, measured in dated.get((_find_namespace(bodies), name.removesuffix(f"-{DATED_SUFFIX}")), ())
+        if start >= first and (last is None or start < last)
+    ]
 
 
 def _build_stay_cost(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
 
 from gangplan.edits import edit_field
 from gangplan.errors import UserError
@@ -14,8 +13,8 @@ from gangplan.source import Document, load_document
 from gangplan.spec.sweep_checks import NOT_IN_SWEEP_TEMPLATE
 
 Parameters = Mapping[str, Sequence[str]]
-# A field at the top level, with the comments directly above it.
-_FIELD = re.compile(r"^(?:#.*\n)*([A-Za-z]+)[ \t]*:", re.MULTILINE)
+_FIELD = re.compile(r"([A-Za-z]+)[ \t]*:")
+_COMMENTS = re.compile(r"(?:#.*\n)*")
 
 
 def parse_sweep_parameters(given: Sequence[str]) -> dict[str, list[str]]:
@@ -88,10 +87,15 @@ def list_field_blocks(text: str) -> list[tuple[str, str]]:
 
     Comments at the top of the file are about the file, and come with no field.
     """
-    found = list(_FIELD.finditer(text))
-    starts = [match.start() if index else match.start(1) for index, match in enumerate(found)]
-    ends = [*starts[1:], len(text)]
-    return [(match[1], text[start:end]) for match, start, end in zip(found, starts, ends, strict=True)]
+    starts: list[tuple[int, str]] = []
+    at, above = 0, None
+    for line in text.split("\n"):
+        if field := _FIELD.match(line):
+            starts.append((at if above is None or not starts else above, field[1]))
+        above = (at if above is None else above) if line.startswith("#") else None
+        at += len(line) + 1
+    ends = [start for start, _ in starts[1:]] + [len(text)]
+    return [(name, text[start:end]) for (start, name), end in zip(starts, ends, strict=True)]
 
 
 def indent_block(block: str) -> str:
@@ -111,7 +115,8 @@ def _insert_parameter_placeholders(block: str, document: Document, parameters: P
 
 def read_comments_above(block: str) -> str:
     """Return the comments above the field of a block."""
-    return "".join(takewhile(lambda line: line.startswith("#"), block.splitlines(keepends=True)))
+    found = _COMMENTS.match(block)
+    return found[0] if found else ""
 
 
 def insert_command_placeholders(block: str, document: Document, parameters: Iterable[str]) -> str:

@@ -104,13 +104,13 @@ def test_a_task_creates_the_pod_of_a_waiting_job(dag: dict[str, Any]) -> None:
         assert (key, theirs.get(key)) == (key, ours[key])
     # Jinja keeps the script, except for the end of its last line.
     assert theirs["command"] == ["/bin/sh", "-c", str(constant("SCRIPT")).rstrip("\n"), "wait"]
-    assert theirs["args"] == ["evaluate-11f9255a", "create"]
+    assert theirs["args"] == [run, "create"]
 
 
 def test_a_task_for_a_run_that_an_engine_creates_needs_no_template(dag: dict[str, Any]) -> None:
     pod = dag["tasks"]["research/features"]["pod"]["spec"]
     assert pod["volumes"][0]["configMap"]["optional"] is True
-    assert pod["containers"][0]["args"] == ["features-0918ae90", "leave"]
+    assert pod["containers"][0]["args"] == [rendered()["features"][0], "leave"]
 
 
 def test_the_jenkinsfile_has_the_runs_of_the_example() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
+from gangplan.starter.sweeps import list_field_blocks
 from gangplan.starter.templates import render_template_text, render_templated_job
 from tests.workspaces import gangplan, stock, write
 
@@ -77,6 +78,16 @@ def test_a_job_becomes_a_template_of_its_team(root: Path) -> None:
     made = gangplan("new", "job", "other", "--template", "filer", "--param", "workers=1", "-n", "-C", root)
     assert made.code == 0, made.err
     assert "template: filer\nparameters: {workers: 1}\n" in made.out
+
+
+def test_blocks_of_fields_are_the_whole_file_from_its_first_field_on() -> None:
+    many = "# a\n" * 100_000  # in time that grows with the file
+    text = f"# top\nimage: a\n\n# b \u2028 c\r\n# d\ngpus: 1  # e\n{many}\n# f\nenv:\n  # g\n  A: b\n{many}"
+    blocks = list_field_blocks(text)
+    assert "".join(block for _, block in blocks) == text.removeprefix("# top\n")
+    assert [name for name, _ in blocks] == ["image", "gpus", "env"]
+    assert blocks[1][1].startswith("# b \u2028 c\r\n# d\ngpus: 1")
+    assert blocks[2][1].startswith("# f\nenv:")
 
 
 def test_all_teams_get_it_in_jobtemplates(root: Path) -> None:
