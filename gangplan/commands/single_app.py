@@ -44,11 +44,13 @@ from gangplan.commands.flags import (
 from gangplan.errors import UserError
 
 
-def refuse_with_base(cluster: list[str] | None, usage: Path | None, **views: bool) -> None:
+def refuse_with_base(usage: Path | None, **views: bool) -> None:
     """Raise UserError for flags of a plan without a comparison."""
-    flags = {"--cluster": cluster, "--usage": usage, **{f"--{name}": is_on for name, is_on in views.items()}}
+    flags = {"--usage": usage, **{f"--{name}": is_on for name, is_on in views.items()}}
     for name in (name for name, value in flags.items() if value):
-        raise UserError(f"{name} cannot be used with --base", "Leave one of them out; --team and files work.")
+        raise UserError(
+            f"{name} cannot be used with --base", "Leave one of them out; --cluster, --team and files work."
+        )
 
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -193,7 +195,7 @@ def plan(
         if base is not None:
             from gangplan.commands.review import ReviewFlags, print_plan_since
 
-            refuse_with_base(cluster, usage, network=network, hostfile=hostfile, script=script)
+            refuse_with_base(usage, network=network, hostfile=hostfile, script=script)
             raise typer.Exit(print_plan_since(asked, ReviewFlags(base, format, limit, today)))
         if limit is not None:
             raise UserError("--limit is for what changed", "Add --base REF.")
@@ -212,6 +214,7 @@ def diff(
     ],
     specs: SpecsArgument = None,
     workspace: WorkspaceFlag = None,
+    cluster: ClustersFlag = None,
     team: TeamsFlag = None,
     format: ReviewFormatFlag = "text",
     limit: LimitFlag = None,
@@ -226,7 +229,7 @@ def diff(
     from gangplan.commands.progress import show_progress
     from gangplan.commands.review import ReviewFlags, print_diff_since
 
-    asked = build_request(workspace, None, team, specs, engine, jobs, uses_cache=not no_cache)
+    asked = build_request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
     with show_progress() as tick:
         asked = replace(asked, progress=tick)
         raise typer.Exit(print_diff_since(asked, ReviewFlags(base, format, limit, today), raw))

@@ -10,6 +10,7 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from gangplan.findings import Finding, reword_finding
 from gangplan.records import dataclass
@@ -19,6 +20,7 @@ from gangplan.review.sides import Side
 _MOVING = re.compile(r":\d+(?::\d+)?\b|-[0-9a-f]{8}\b")
 
 Id = tuple[str, str, str, str, str]
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +55,22 @@ def compare_findings(
 ) -> Novelty:
     """Return what is new and what is gone. `renamed` are files with other names today, by their names
     before."""
-    known = Counter(_build_finding_identity(one, renamed) for one in before)
-    new, same = [], []
-    for one in after:
-        key = _build_finding_identity(one, {})
-        if known[key]:
-            known[key] -= 1
-            same.append(one)
-        else:
-            new.append(one)
-    gone = []
-    for one in reversed(before):
-        key = _build_finding_identity(one, renamed)
-        if known[key]:
-            known[key] -= 1
-            gone.append(one)
-    return Novelty(new, gone[::-1], same)
+    there = Counter(before)  # most are the same to the letter: those are dropped first
+    moved = [one for one in after if not _take_one(there, one)]
+    gone = [one for one in reversed(before) if _take_one(there, one)][::-1]
+    known = Counter(_build_finding_identity(one, renamed) for one in gone)
+    new = [one for one in moved if not _take_one(known, _build_finding_identity(one, {}))]
+    gone = [one for one in reversed(gone) if _take_one(known, _build_finding_identity(one, renamed))]
+    found = {id(one) for one in new}
+    return Novelty(new, gone[::-1], [one for one in after if id(one) not in found])
+
+
+def _take_one(counts: Counter[Key], key: Key) -> bool:
+    """Return whether there is one left of a key, and take it."""
+    if not counts[key]:
+        return False
+    counts[key] -= 1
+    return True
 
 
 def _build_finding_identity(finding: Finding, renamed: Mapping[str, str]) -> Id:

@@ -16,7 +16,7 @@ from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
 from gangplan.review.meaning import meaning_of
 from gangplan.review.sides import Sides
-from gangplan.review.trees import list_differing_files
+from gangplan.review.trees import RenderedTree, list_differing_files
 from gangplan.source import ManifestError, load_objects
 
 # The placeholder for the name of a run where two runs of a job are compared.
@@ -81,12 +81,8 @@ def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectC
         if path not in unknown and not (is_launch_file(path) and path.rpartition("/")[0] in teams)
     ]
     heirs = _find_replaced_run_files(sides)
-    old = _load_rendered_objects(
-        paths, before.text, {path: old for path, (old, _) in heirs.items()}, before.paths
-    )
-    new = _load_rendered_objects(
-        paths, after.text, {path: new for path, (_, new) in heirs.items()}, after.paths
-    )
+    old = _load_rendered_objects(paths, before, {path: old for path, (old, _) in heirs.items()})
+    new = _load_rendered_objects(paths, after, {path: new for path, (_, new) in heirs.items()})
     found = []
     for key in sorted({*old, *new}):
         body, path, source = new.get(key) or old[key]
@@ -122,14 +118,12 @@ def _find_replaced_run_files(sides: Sides) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _load_rendered_objects(
-    paths: Iterable[str], text: Any, names: Mapping[str, str], there: frozenset[str]
-) -> Found:
+def _load_rendered_objects(paths: Iterable[str], tree: RenderedTree, names: Mapping[str, str]) -> Found:
     found: Found = {}
     for path in paths:
-        if path not in there:
+        if path not in tree.ids:
             continue
-        content = text(path)
+        content = tree.text(path)
         source = find_line_source(content.partition("\n")[0]) or ""
         if path in names:
             content = content.replace(names[path], RUN)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 
+from gangplan.emit.header import find_line_source
 from gangplan.findings import Finding, sort_findings
 from gangplan.records import dataclass
 from gangplan.resolve.tenant_checks import check_expired_grants, check_unneeded_levels
@@ -24,6 +25,7 @@ from gangplan.review.totals import Headroom, Total, TotalChange, compare_headroo
 from gangplan.source import load_objects
 from gangplan.source.manifests import ManifestError
 from gangplan.tools.revisions import Revision
+from gangplan.workspace import RENDERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,12 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
     unknown = {one.facts.path for one in every if one.edit is EditKind.BROKEN}
     objects = [one for one in compare_objects(sides, unknown) if part.covers(one.file, one.source)]
     renamed = find_renamed_specs(before, after)
-    found = sort_findings([*after.findings, *check_merge_traces(root, sides)])
+    stale = [
+        one
+        for one in sides.stale
+        if not part.scopes or part.covers(one.path, _read_spec_of_file(root, sides, one.path))
+    ]
+    found = sort_findings([*after.findings, *check_merge_traces(root, replace(sides, stale=stale))])
     news = compare_findings(before.findings, found, renamed)
     news = Novelty(*([one for one in of if part.is_about(one)] for of in (news.new, news.gone, news.same)))
     runs = [
@@ -83,7 +90,8 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
         replace(side, runs={one.key: one for one in own})
         for side, own in zip((before, after), runs, strict=True)
     ]
-    specs = _list_changed_spec_files(before, after, renamed)
+    renamed = {old: new for old, new in renamed.items() if part.reads(old) or part.reads(new)}
+    specs = _list_changed_spec_files(before, after, renamed, part)
     return Review(
         sides.revision,
         specs,
@@ -100,6 +108,13 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
         [one for one in compare_budgets(before, after) if part.has_team(one.cluster, one.team)],
         _read_spec_descriptions(after, (*specs[0], *specs[1])),
     )
+
+
+def _read_spec_of_file(root: Path, sides: Sides, path: str) -> str:
+    """Return the file that a rendered one comes from, by its first line."""
+    file = root / RENDERED / path
+    text = file.read_text("utf-8", "replace") if file.is_file() else sides.after.tree.text(path)
+    return find_line_source(text.partition("\n")[0]) or ""
 
 
 def _read_spec_descriptions(side: Side, files: Sequence[str]) -> dict[str, str]:
@@ -131,9 +146,12 @@ def _is_run_in_review_part(part: ReviewPart, edit: RunEdit) -> bool:
 
 
 def _list_changed_spec_files(
-    before: Side, after: Side, renamed: dict[str, str]
+    before: Side, after: Side, renamed: dict[str, str], part: ReviewPart
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    old, new = before.specs, after.specs
+    """Return the specs of a part that are new, changed and removed."""
+    old, new = (
+        {path: data for path, data in side.specs.items() if part.reads(path)} for side in (before, after)
+    )
     return (
         tuple(sorted(path for path in new if path not in old and path not in renamed.values())),
         tuple(sorted(path for path in new if path in old and new[path] != old[path])),

@@ -1,10 +1,11 @@
-"""The requested part of a review: teams and files, of today or of the base."""
+"""The requested part of a review: clusters, teams and files, of today or of the base."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 from gangplan.errors import UserError
@@ -44,12 +45,18 @@ class ReviewPart:
         files."""
         if not self.scopes or finding.is_error:
             return True
-        file = finding.where.file
+        file, clusters = finding.where.file, finding.clusters
         if file.startswith(f"{RENDERED}/"):
             return self.covers(file.removeprefix(f"{RENDERED}/"), file)
         return any(
-            one.reads(file) for one in self.scopes if file.startswith(f"{SPECS}/") or one.names_nothing
+            one.reads(file) and (not clusters or any(map(one.allows, clusters)))
+            for one in self.scopes
+            if file.startswith(f"{SPECS}/") or one.names_nothing
         )
+
+    def reads(self, spec: str) -> bool:
+        """Return whether a spec belongs to the part."""
+        return not self.scopes or any(one.reads(spec) for one in self.scopes)
 
 
 def _is_team_named_in_scope(scope: WorkScope, cluster: str, team: str) -> bool:
@@ -63,18 +70,18 @@ def _is_team_named_in_scope(scope: WorkScope, cluster: str, team: str) -> bool:
 
 
 def resolve_review_part(request: Request, sides: Sides) -> ReviewPart:
-    """Return the part that flags and named files mean: a team or file may be gone today. Raises UserError."""
-    if not request.teams and not request.specs:
+    """Return the part that flags and named files mean: any of them may be gone today. Raises UserError."""
+    if not (request.clusters or request.teams or request.specs):
         return ReviewPart()
     after, before = sides.after.workspace, sides.before.workspace
     scopes = []
-    for teams, name in _pair_teams_with_files(request):
+    for clusters, teams, name in _combine_flags_and_files(request):
         named = [_resolve_path_from_root(request.root, name)] if name else []
         scope = None
         with suppress(UserError):
-            scope = _select_review_scope(before, teams, named)
+            scope = _select_review_scope(before, clusters, teams, named)
         try:
-            scopes.append(_select_review_scope(after, teams, named))
+            scopes.append(_select_review_scope(after, clusters, teams, named))
         except UserError:
             if scope is None:
                 raise
@@ -82,14 +89,17 @@ def resolve_review_part(request: Request, sides: Sides) -> ReviewPart:
     return ReviewPart(tuple(scopes))
 
 
-def _pair_teams_with_files(request: Request) -> list[tuple[tuple[str, ...], str]]:
-    """Return every team with every named file, each by itself."""
-    teams: Sequence[tuple[str, ...]] = [(team,) for team in request.teams] or [()]
-    return [(team, name) for team in teams for name in (request.specs or ("",))]
+def _combine_flags_and_files(request: Request) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str]]:
+    """Yield every cluster with every team and every named file, each by itself."""
+    clusters: Sequence[tuple[str, ...]] = [(one,) for one in request.clusters] or [()]
+    teams: Sequence[tuple[str, ...]] = [(one,) for one in request.teams] or [()]
+    yield from product(clusters, teams, request.specs or ("",))
 
 
-def _select_review_scope(workspace: Workspace, teams: tuple[str, ...], named: list[str]) -> WorkScope:
-    return select_scope(workspace, (), teams, named, workspace.root)[0]
+def _select_review_scope(
+    workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...], named: list[str]
+) -> WorkScope:
+    return select_scope(workspace, clusters, teams, named, workspace.root)[0]
 
 
 def _resolve_path_from_root(root: Path, name: str) -> str:

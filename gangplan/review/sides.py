@@ -10,10 +10,10 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from gangplan.emit import StagingFolder, TreeChange
 from gangplan.findings import Finding
@@ -29,18 +29,28 @@ from gangplan.pipeline.render import (
     save_results,
 )
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.seen import look_at_workspace
+from gangplan.pipeline.seen import TEAM, look_at_workspace
 from gangplan.pipeline.stages import run_stages
 from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
 from gangplan.review.trees import RenderedTree, read_committed_tree, read_rendered_tree
-from gangplan.tools.revisions import Listing, Revision, list_commit_files, read_blobs
+from gangplan.rules.security import SECRET_LITERAL, SECRET_SUSPECTED
+from gangplan.tools.revisions import (
+    Listing,
+    Revision,
+    compute_blob_id,
+    list_commit_files,
+    list_possibly_changed_files,
+    read_blobs,
+)
 from gangplan.workspace import OVERLAYS, READ_FOLDERS, RENDERED, SPECS, Workspace, load_workspace
 
 # Kinds of records that are copied for a base, and the prefix of those of earlier bases.
 _KEPT = ("clusters", "platform", "runs", "shapes", "worlds")
 _HELD = "base-"
 _SINGLE = ("clean", "program")
+_RUN_FILE = re.compile(r"(.+/runs/[^/]+)/([^/]+)-[0-9a-f]{8}\.yaml")
+_ABOUT_SECRETS = (SECRET_LITERAL, SECRET_SUSPECTED)
 _HASH_LINE = re.compile(r'^    gangplan\.dev/spec-hash: "?([0-9a-f]+)"?$', re.MULTILINE)
 _EMPTY = digest_folder({})
 
@@ -84,7 +94,7 @@ def open_both_sides(request: Request, revision: Revision) -> Iterator[Sides]:
     listing = list_commit_files(request.root, revision.commit, (*READ_FOLDERS, RENDERED))
     noted: dict[str, TaskResult] = {}
     # The cache must also know which files have new schema facts (second_opinion.py).
-    whole = replace(request, teams=(), specs=(), noted=noted, with_facts=True)
+    whole = replace(request, clusters=(), teams=(), specs=(), noted=noted, with_facts=True)
     with (
         render_into_temporary_folder(whole, is_whole=False) as (result, folder),
         tempfile.TemporaryDirectory("-base") as top,
@@ -93,27 +103,42 @@ def open_both_sides(request: Request, revision: Revision) -> Iterator[Sides]:
         save_results(result)
         stale = find_stale_files(whole, result, folder)
         texts = {change.path: change for change in result.changes}
-        tree = read_rendered_tree(request.root / RENDERED, folder, texts)
-        specs = {
-            file.file: _read_regular_file(request.root / file.file) for file in result.workspace.spec_files
-        }
+        touched = _list_touched_rendered_files(request.root, revision)
+        tree = read_rendered_tree(request.root / RENDERED, folder, texts, touched=touched)
+        here = {path: _read_regular_file(request.root / path) for path in _list_workspace_files(request.root)}
+        specs = {file.file: here.get(file.file, b"") for file in result.workspace.spec_files}
         facts = {one.key: one for one in result.facts}
         after = Side(result.workspace, result.findings, facts, tree, specs)
-        before, files = _build_base_revision_side(whole, Path(top).resolve(), listing, after, result)
-        here = {path: _read_regular_file(request.root / path) for path in _list_workspace_files(request.root)}
+        files = _read_base_files(request.root, listing, here)
+        before = _build_base_revision_side(whole, Path(top).resolve(), listing, files, after, result)
         changed = tuple(path for path in sorted({*files, *here}) if files.get(path) != here.get(path))
         yield Sides(revision, before, after, stale, listing.unread, changed)
 
 
+def _list_touched_rendered_files(root: Path, revision: Revision) -> set[str]:
+    """Return the files of rendered/, by their paths in it, that may not be as they are at the revision."""
+    touched = list_possibly_changed_files(root, revision.commit, RENDERED)
+    return {path.removeprefix(f"{RENDERED}/") for path in touched}
+
+
+def _read_base_files(root: Path, listing: Listing, here: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files that people write at the revision, by path; Git only reads those that are not the
+    same `here`."""
+    ids = {
+        path: name
+        for path, name in listing.files.items()
+        if "/" in path and path.split("/")[0] in READ_FOLDERS
+    }
+    same = {path for path, name in ids.items() if path in here and compute_blob_id(here[path], name) == name}
+    contents = read_blobs(root, [name for path, name in ids.items() if path not in same])
+    return {path: here[path] if path in same else contents[name] for path, name in ids.items()}
+
+
 def _build_base_revision_side(
-    request: Request, top: Path, listing: Listing, after: Side, result: Result
-) -> tuple[Side, dict[str, bytes]]:
-    """Return the side of the revision, written below `top`; and its files without those of rendered/."""
+    request: Request, top: Path, listing: Listing, files: Mapping[str, bytes], after: Side, result: Result
+) -> Side:
+    """Return the side of the revision, whose files are written below `top` as far as they are read there."""
     root = request.root
-    ids = {path: name for path, name in listing.files.items() if path.split("/")[0] in READ_FOLDERS}
-    contents = read_blobs(root, ids.values())
-    files = {path: contents[name] for path, name in ids.items() if "/" in path}
-    _write_temporary_files(top, files)
     rendered = {
         path.removeprefix(f"{RENDERED}/"): name
         for path, name in listing.files.items()
@@ -122,11 +147,13 @@ def _build_base_revision_side(
     committed = read_committed_tree(rendered, lambda names: read_blobs(root, names))
     for name in (SPECS, OVERLAYS):
         (top / name).mkdir(exist_ok=True)
-    workspace = load_workspace(top)
+    taken = _select_reusable_results(request, after, files) if result.worker is not None else {}
+    known = _list_known_folders(files, taken, after)
+    _write_temporary_files(top, {path: data for path, data in files.items() if not _is_known(path, known)})
+    workspace = load_workspace(top, known, known)
     specs = {file.file: files[file.file] for file in workspace.spec_files}
     if not any(path.startswith(f"{OVERLAYS}/") for path in files):
-        empty = Side(workspace, [], {}, read_committed_tree({}, lambda _: {}), {}, is_there=False)
-        return empty, files
+        return Side(workspace, [], {}, read_committed_tree({}, lambda _: {}), {}, is_there=False)
     asked = Request(top, engine=request.engine, jobs=request.jobs, with_facts=True)
     stage = StagingFolder(top / RENDERED, top / "stage", is_look=True)
     stage.folder.mkdir()
@@ -134,35 +161,71 @@ def _build_base_revision_side(
         root
     ) == _compute_platform_digests(top)
     if is_same and result.worker is not None:
-        taken = _select_reusable_results(request, after, specs)
         teams = {("runs", path.split("/")[1]) for path in specs if path not in taken}
         _write_temporary_files(
             top, committed.below(top / RENDERED, lambda path: (*path.split("/")[1:3],) in teams)
         )
         found = run_stages(replace(asked, taken=taken, like=result.worker), workspace, stage, None)
     else:
+        _write_temporary_files(top, {path: data for path, data in files.items() if _is_known(path, known)})
         _write_temporary_files(top, committed.below(top / RENDERED, lambda _: True))
         found = _render_base_with_cache(root, asked, workspace, stage)
-    runs = {one.key: _apply_committed_run_name(one, committed) for one in found.facts}
+    names = _index_committed_runs(committed)
+    runs = {one.key: _apply_committed_run_name(one, committed, names) for one in found.facts}
     tree = committed
     if not rendered:  # rendered/ is not committed: what would be rendered is compared
         tree = read_rendered_tree(
             top / RENDERED, stage.folder, {one.path: one for one in found.changes}, after.tree
         )
-    return Side(workspace, found.findings, runs, tree, specs), files
+    return Side(workspace, found.findings, runs, tree, specs)
 
 
 def _select_reusable_results(
-    request: Request, after: Side, specs: Mapping[str, bytes]
+    request: Request, after: Side, files: Mapping[str, bytes]
 ) -> dict[str, TaskResult]:
     """Return the results of specs and clusters that are the same on both sides."""
     noted = request.noted or {}
-    same = {path for path, data in specs.items() if after.specs.get(path) == data}
     return {
         path: result
         for path, result in noted.items()
-        if result.is_lasting and (path in same or path.startswith(f"{OVERLAYS}/"))
+        if result.is_lasting
+        and (files.get(path) == after.specs.get(path, b"") or path.startswith(f"{OVERLAYS}/"))
     }
+
+
+def _list_known_folders(
+    files: Mapping[str, bytes], taken: Collection[str], after: Side
+) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the folders of specs whose results are all `taken`, with their files and folders: nothing in
+    them is read again.
+
+    Sweeps are read to list their trials, and files with a secret to report it.
+    """
+    inside: dict[str, tuple[list[str], list[str]]] = {}
+    read = {file.rpartition("/")[0] for file in after.workspace.sweeps}
+    read |= {one.where.file.rpartition("/")[0] for one in after.findings if one.rule in _ABOUT_SECRETS}
+    for path in files:
+        folder, _, name = path.rpartition("/")
+        if not path.startswith(f"{SPECS}/"):
+            continue
+        inside.setdefault(folder, ([], []))[0].append(name)
+        if path not in taken and not _is_team_file(path):
+            read.add(folder)
+        while folder.count("/") > 1:
+            parent, _, name = folder.rpartition("/")
+            if name not in (names := inside.setdefault(parent, ([], []))[1]):
+                names.append(name)
+            folder = parent
+    return {folder: names for folder, names in inside.items() if folder not in read and folder != SPECS}
+
+
+def _is_known(path: str, known: Collection[str]) -> bool:
+    """Return whether a file need not be there because its folder is known; teams are read in any case."""
+    return path.rpartition("/")[0] in known and not _is_team_file(path)
+
+
+def _is_team_file(path: str) -> bool:
+    return path.count("/") == 2 and path.endswith(f"/{TEAM}")
 
 
 def _render_base_with_cache(root: Path, asked: Request, workspace: Workspace, stage: StagingFolder) -> Result:
@@ -236,16 +299,25 @@ def _write_temporary_files(top: Path, files: Mapping[str, bytes]) -> None:
         target.write_bytes(data)
 
 
-def _apply_committed_run_name(facts: RunFacts, committed: RenderedTree) -> RunFacts:
+def _index_committed_runs(committed: RenderedTree) -> dict[tuple[str, str], list[str]]:
+    """Return the files of runs by folder and job."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in committed.ids:
+        if match := _RUN_FILE.fullmatch(path):
+            found.setdefault((match[1], match[2]), []).append(path)
+    return found
+
+
+def _apply_committed_run_name(
+    facts: RunFacts, committed: RenderedTree, names: Mapping[tuple[str, str], Sequence[str]]
+) -> RunFacts:
     """Return a run under the name that Git has for it, if the platform or gangplan changed since."""
-    folder = f"{facts.cluster}/runs/{facts.team}"
-    if facts.path in committed.paths:
+    if facts.path in committed.ids:
         return facts
-    pattern = re.compile(rf"{re.escape(folder)}/({re.escape(facts.job)}-[0-9a-f]{{8}})\.yaml")
-    for path in committed.paths:
-        match = pattern.fullmatch(path)
-        if match and match[1] not in facts.retired:
+    for path in names.get((f"{facts.cluster}/runs/{facts.team}", facts.job), ()):
+        name = PurePosixPath(path).stem
+        if name not in facts.retired:
             found = _HASH_LINE.search(committed.text(path))
             if found and found[1] == facts.spec_hash:
-                return replace(facts, name=match[1])
+                return replace(facts, name=name)
     return facts

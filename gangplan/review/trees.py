@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 
-from gangplan.emit import TreeChange
+from gangplan.emit import FileOutcome, TreeChange
 from gangplan.records import dataclass
 from gangplan.tools.revisions import compute_blob_id
 
@@ -18,18 +18,15 @@ Blobs = Callable[[Iterable[str]], Mapping[str, bytes]]
 class RenderedTree:
     """Files by their paths below rendered/, each with an id of its contents.
 
-    `ids` are those of Git's blobs, or digests if the tree is `read` from files.
+    `ids` are those of Git's blobs, or digests if the tree is `read` from files. `committed` are files that
+    are known to be as they were committed.
     """
 
     ids: Mapping[str, str]
     blobs: Blobs | None = None
     read: Callable[[str], bytes] | None = None
+    committed: Collection[str] = ()
     _texts: dict[str, bytes] = field(default_factory=dict)
-
-    @property
-    def paths(self) -> frozenset[str]:
-        """All files of the tree."""
-        return frozenset(self.ids)
 
     def text(self, path: str) -> str:
         """Return the text of a file; empty if there is none."""
@@ -69,11 +66,16 @@ def read_committed_tree(ids: Mapping[str, str], read: Blobs) -> RenderedTree:
 
 
 def read_rendered_tree(
-    folder: Path, stage: Path, changes: Mapping[str, TreeChange], like: RenderedTree | None = None
+    folder: Path,
+    stage: Path,
+    changes: Mapping[str, TreeChange],
+    like: RenderedTree | None = None,
+    touched: Collection[str] | None = None,
 ) -> RenderedTree:
     """Return the tree that is rendered now; the files that differ from `folder` are on a stage.
 
-    Files with results of another tree are read there (`like`).
+    Files with results of another tree are read there (`like`). `touched` are the files of `folder` that may
+    not be as they were committed, if that is known.
     """
 
     def read(path: str) -> bytes:
@@ -82,18 +84,28 @@ def read_rendered_tree(
                 return place.read_bytes()
         return like.data(path) if like is not None else b""
 
-    return RenderedTree({path: change.digest for path, change in changes.items()}, read=read)
+    same = set()
+    if touched is not None:
+        same = {
+            path for path, one in changes.items() if one.outcome is FileOutcome.SAME and path not in touched
+        }
+    return RenderedTree({path: change.digest for path, change in changes.items()}, read=read, committed=same)
 
 
 def list_differing_files(before: RenderedTree, after: RenderedTree) -> list[str]:
-    """Return the files that are not the same in both trees, sorted. Current texts are read to find out."""
+    """Return the files that are not the same in both trees, sorted.
+
+    Current texts are read to find out, unless they are known to be as they were committed.
+    """
     found = []
-    for path in sorted(before.paths | after.paths):
+    for path in sorted({*before.ids, *after.ids}):
         if path not in before.ids or path not in after.ids:
             found.append(path)
         elif before.blobs is None:
             if before.ids[path] != after.ids[path]:
                 found.append(path)
+        elif path in after.committed:
+            continue
         elif compute_blob_id(after.peek(path), before.ids[path]) != before.ids[path]:
             found.append(path)
     before.load(found)

@@ -108,6 +108,23 @@ def list_commit_files(root: Path, commit: str, folders: Sequence[str]) -> Listin
     return Listing(files, tuple(sorted(unread)))
 
 
+def list_possibly_changed_files(root: Path, commit: str, folder: str) -> set[str]:
+    """Return the tracked files below a folder of a workspace that may differ from a commit. Raises ToolError.
+
+    Git answers from its index, by sizes and times, and reads next to no file. Files that it was told not to
+    look at (assume-unchanged, skip-worktree) may differ, too.
+    """
+    prefix = find_repository_prefix(root)
+    strict = ("-c", "core.checkStat=default", "-c", "core.trustctime=true", "--literal-pathspecs")
+    differing = _run_git_command(
+        root, *strict, "diff-index", "--raw", "-z", "--no-renames", commit, "--", f"{prefix}{folder}"
+    )
+    names = differing.stdout.split(b"\0")[1::2]  # MODES, IDS AND STATUS, then the path
+    flagged = _run_git_command(root, *strict, "ls-files", "-v", "-z", "--full-name", "--", folder)
+    names += [line[2:] for line in flagged.stdout.split(b"\0") if line and not line.startswith(b"H ")]
+    return {name.decode("utf-8", "surrogateescape").removeprefix(prefix) for name in names}
+
+
 def _is_inside(path: str) -> bool:
     """Return whether a path stays inside the folder; a tree that Git did not write may contain `..`."""
     return all(part not in ("", ".", "..") for part in path.split("/"))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gangplan.model.quantity import Quantity, parse_quantity
+from gangplan.report.hostfile import host_files
 from gangplan.report.plan import run_totals
 from tests.e2e.drift import drift
 from tests.e2e.story import ROLE, Chapter, Seen, emitted
@@ -54,6 +55,13 @@ def test_the_hostfile_names_each_worker_with_its_slots(chapter: Chapter) -> None
         names = {f"{pod['spec']['hostname']}.{pod['spec']['subdomain']}" for pod in workers}
         assert {host for host, _ in lines} == names
         assert [slots for _, slots in lines] == [f"slots={unit.layout.slots}"] * unit.layout.workers
+
+
+def test_plan_hostfile_shows_what_trainer_writes(chapter: Chapter) -> None:
+    with_mpi = [seen for seen in chapter.seen if seen.run.unit.job.uses_mpi]
+    assert with_mpi
+    for seen in with_mpi:
+        assert host_files(seen.run)[0].lines == tuple(seen.hostfile.splitlines())
 
 
 def test_pods_have_every_field_of_their_template(chapter: Chapter) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.review import sides
 from tests import workspaces
 from tests.review.repository import Repository, begin
 from tests.workspaces import SPEC, gangplan
@@ -195,6 +197,126 @@ def test_a_plan_can_be_limited_to_a_spec(repo: Repository) -> None:
     assert found["totals"]["all"]["after"]["gpus"] == 4
 
 
+def test_a_plan_can_be_limited_to_a_cluster(repo: Repository) -> None:
+    """Of several clusters, one that is gone too; a warning about another cluster is not reported."""
+    workspaces.write(
+        repo.root,
+        {
+            "specs/nlp/team.yaml": workspaces.TEAM.replace("[lab]", "[edge, lab]"),
+            "overlays/edge/cluster.yaml": workspaces.CLUSTER.replace("a100: {count: 4", "a100: {count: 2"),
+        },
+    )
+    repo.render()
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    repo.write(second=SPEC)
+    every = repo.review()
+    assert {(one["cluster"], one["job"]) for one in every["runs"]} == {("edge", "second"), ("lab", "second")}
+    for name in ("edge", "lab"):
+        found = repo.review("--cluster", name)
+        assert {one["cluster"] for one in found["runs"]} == {name}
+        assert {one["cluster"] for one in found["objects"]} == {name}
+        assert {one["cluster"] for one in found["totals"]["teams"]} == {name}
+        assert {one["cluster"] for one in found["quotas"]} <= {name}
+        assert found["totals"]["all"]["after"]["runs"] * 2 == every["totals"]["all"]["after"]["runs"]
+        assert (
+            f"{name}/" in gangplan("diff", "-C", repo.root, "--base", "main", "--cluster", name, "--raw").out
+        )
+    assert repo.edits("--cluster", "edge", "--cluster", "lab") == repo.edits()
+    assert repo.edits("--cluster", "edge", "specs/nlp/filings.yaml") == []
+    outcome = repo.plan("--cluster", "edge", "--cluster", "lob")
+    assert outcome.code == Exit.INPUT
+    assert "there is no cluster 'lob'" in outcome.err
+    (repo.root / "specs/nlp/second.yaml").unlink()
+    repo.git("rm", "-rq", "overlays/edge")
+    workspaces.write(repo.root, {"specs/nlp/team.yaml": workspaces.TEAM})
+    assert repo.edits("--cluster", "edge") == [("removed", "filings")]
+    assert repo.edits("--cluster", "lab") == []
+
+
+def test_a_warning_about_another_cluster_is_left_out_of_a_plan_of_one(repo: Repository) -> None:
+    """On edge the run borrows from four teams, on lab it has all to itself."""
+    teams = [f"t{number}" for number in range(4)]
+    workspaces.write(
+        repo.root,
+        {
+            "specs/nlp/team.yaml": workspaces.TEAM.replace("[lab]", "[edge, lab]"),
+            **{f"specs/{team}/team.yaml": workspaces.TEAM.replace("[lab]", "[edge]") for team in teams},
+            "overlays/edge/cluster.yaml": workspaces.CLUSTER
+            + "".join(f"  {team}: {{queue: training}}\n" for team in teams),
+        },
+    )
+    repo.render()
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    repo.write(second=SPEC)
+
+    def warnings(name: str) -> list[str]:
+        return [one.rule for one in repo.plan("--cluster", name).findings if one.severity == "warning"]
+
+    assert warnings("edge") == ["rendered-stale", "preemptible-without-checkpoint"]
+    assert warnings("lab") == ["rendered-stale"]
+
+
+def test_specs_of_teams_that_did_not_change_are_not_read_at_the_base(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are: the base has the results of today's, except where they must be looked at."""
+    secret = SMALL.replace("command: [", f"command: [env, TOKEN=ghp_{'a1B2c3D4e5F6' * 3}, ")
+    teams = {f"t{number}": f"  t{number}: {{queue: training}}\n" for number in range(4)}
+    workspaces.write(
+        repo.root,
+        {
+            "overlays/lab/cluster.yaml": workspaces.CLUSTER + "".join(teams.values()),
+            **{f"specs/{team}/team.yaml": workspaces.TEAM for team in teams},
+            **{f"specs/{team}/one.yaml": SMALL for team in teams},
+            "specs/t1/leaky/two.yaml": secret,
+            "specs/t2/mounted.yaml": f"{SMALL}files: {{./files/a.txt: /etc/a.txt}}\n",
+            "specs/t2/files/a.txt": "a",
+        },
+    )
+    gangplan("render", "-C", repo.root)
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    workspaces.write(repo.root, {"specs/t3/one.yaml": SPEC})
+    written: set[str] = set()
+    write = sides._write_temporary_files
+
+    def note(top: Path, files: Mapping[str, bytes]) -> None:
+        written.update(path for path in files if path.startswith("specs/") and not path.endswith("team.yaml"))
+        write(top, files)
+
+    monkeypatch.setattr(sides, "_write_temporary_files", note)
+    found = repo.review("--no-cache")
+    assert written == {
+        "specs/t1/leaky/two.yaml",
+        "specs/t2/files/a.txt",
+        "specs/t2/mounted.yaml",
+        "specs/t2/one.yaml",
+        "specs/t3/one.yaml",
+    }
+    assert [(one["edit"], one["team"]) for one in found["runs"]] == [("changed", "t3")]
+
+
+def test_a_changed_file_that_git_was_told_not_to_look_at_is_an_object_that_differs(repo: Repository) -> None:
+    """Git's index answers for most of rendered/; this is one of the files for which it cannot."""
+    (path,) = (repo.root / "rendered/lab/runs/nlp").glob("filings-*.yaml")
+    name = path.relative_to(repo.root)
+    assert repo.review()["objects"] == []
+    repo.git("update-index", "--assume-unchanged", name)
+    path.write_text(path.read_text().replace("numNodes: 4", "numNodes: 5"))
+    found = repo.review()
+    assert [one["rule"] for one in found["newFindings"]["findings"]] == ["rendered-stale"]
+    assert found["objects"] == []
+    repo.git("update-index", "--no-assume-unchanged", name)
+    repo.commit()
+    repo.git("checkout", "-q", "-B", "main")
+    repo.git("update-index", "--assume-unchanged", name)
+    repo.render()
+    (change,) = repo.review()["objects"]
+    assert (change["change"], change["job"]) == ("changed", "filings")
+
+
 def test_earlier_findings_are_counted_and_not_reported_again(repo: Repository) -> None:
     warned = SPEC.replace("gpus: 2", "gpus: 2\nlabels: {}") + "checkpoint: {to: notes}\n"
     repo.write(first=warned)
@@ -268,7 +390,7 @@ def test_the_cache_does_not_change_the_plan(repo: Repository, change: str) -> No
 
 
 def test_incompatible_flags_are_refused(repo: Repository) -> None:
-    for flags in (["--network"], ["--format", "sarif"], ["--limit", "5000"], ["--cluster", "lab"]):
+    for flags in (["--network"], ["--format", "sarif"], ["--limit", "5000"], ["--hostfile"]):
         assert repo.plan(*flags).code == Exit.INPUT, flags
     assert gangplan("plan", "-C", repo.root, "--limit", "5000").code == Exit.INPUT
     assert gangplan("plan", "-C", repo.root, "--format", "markdown").code == Exit.INPUT
