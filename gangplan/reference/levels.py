@@ -1,7 +1,6 @@
 """The order in which docs/spec.md lists the fields of a format: first those that everybody writes.
 
-Fields without a level come last, so that a new one is never missing (tests/reference/test_levels.py requires
-a level for each).
+A field that is not named here has the level of the one before it in its model.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ def _build_field_level(title: str, about: str, fields: str) -> Level:
     return Level(title, about, tuple(fields.split()))
 
 
-OTHERS = "Other fields"
 LEVELS: dict[str, tuple[Level, ...]] = {
     "spec": (
         _build_field_level(
@@ -116,17 +114,19 @@ LEVELS: dict[str, tuple[Level, ...]] = {
 
 
 def group_by_level(kind: str, fields: Iterable[str]) -> list[Level]:
-    """Return the levels of a format with the fields that it has, the last one for fields without a level.
+    """Return the levels of a format with the fields that it has, which come as they are declared.
 
-    Formats without levels have none.
+    A field that no level names follows the one before it. Formats without levels have none.
     """
-    present = list(fields)
-    levels = [
-        Level(one.title, one.about, tuple(name for name in one.fields if name in present))
-        for one in LEVELS.get(kind, ())
+    levels, there = LEVELS.get(kind, ()), list(fields)
+    order = [list(one.fields) for one in levels]
+    last = ""
+    for name in there if levels else ():
+        if not any(name in one for one in order):
+            own = next((one for one in order if last in one), order[-1])
+            own.insert(own.index(last) + 1 if last in own else len(own), name)
+        last = name
+    return [
+        Level(one.title, one.about, tuple(name for name in own if name in there))
+        for one, own in zip(levels, order, strict=True)
     ]
-    placed = {name for one in levels for name in one.fields}
-    left = tuple(name for name in present if name not in placed)
-    if levels and left:
-        levels.append(Level(OTHERS, "", left))
-    return levels

@@ -29,7 +29,7 @@ from gangplan.pipeline.render import (
     save_results,
 )
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.seen import TEAM, look_at_workspace
+from gangplan.pipeline.seen import look_at_workspace
 from gangplan.pipeline.stages import run_stages
 from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
@@ -225,7 +225,7 @@ def _is_known(path: str, known: Collection[str]) -> bool:
 
 
 def _is_team_file(path: str) -> bool:
-    return path.count("/") == 2 and path.endswith(f"/{TEAM}")
+    return path.count("/") == 2 and path.endswith("/team.yaml")
 
 
 def _render_base_with_cache(root: Path, asked: Request, workspace: Workspace, stage: StagingFolder) -> Result:
