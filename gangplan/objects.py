@@ -69,13 +69,24 @@ def join_documents(texts: Iterable[str], header: Sequence[str] = ()) -> str:
 
 
 class WrittenParts:
-    """The texts of parts that many objects share, one for each indent."""
+    """The texts of parts that many objects share, one for each indent or width."""
 
-    __slots__ = ("_texts", "ids")
+    __slots__ = ("_flows", "_texts", "ids")
 
     def __init__(self, parts: SharedParts) -> None:
         self.ids = parts.ids
         self._texts: dict[tuple[int, str, str], str] = {}
+        self._flows: dict[tuple[int, int], str] = {}
+
+    def write_flow(self, part: Any, width: int) -> str:
+        """Return a held part on one line, or an empty text."""
+        key = id(part), width
+        text = self._flows.get(key)
+        if text is None:
+            text = _format_flow_value(part, width)
+            if len(self._flows) < _CACHED:
+                self._flows[key] = text
+        return text
 
     def write(self, part: Any, lead: str, indent: str) -> str:
         """Return the lines of a held part, which must not be empty."""
@@ -148,14 +159,17 @@ def _append_mapping_lines(
             text = _PLAIN.get(value)
             lines.append(f"{prefix} {text or _format_yaml_string(value, indent + '  ')}")
         elif (kind is dict or kind is list) and value:
-            is_own = key in _BLOCK and len(indent) < _NESTED
-            if not is_own and (text := _format_flow_value(value, _WIDTH - len(prefix))):
-                lines.append(f"{prefix} {text}")
-                continue
+            held = written if written is not None and id(value) in written.ids else None
+            if not (key in _BLOCK and len(indent) < _NESTED):
+                width = _WIDTH - len(prefix)
+                text = held.write_flow(value, width) if held else _format_flow_value(value, width)
+                if text:
+                    lines.append(f"{prefix} {text}")
+                    continue
             lines.append(prefix)
             inner = indent + "  " if kind is dict else indent
-            if written is not None and id(value) in written.ids:
-                lines.append(written.write(value, inner, inner))
+            if held:
+                lines.append(held.write(value, inner, inner))
             elif kind is dict:
                 _append_mapping_lines(value, inner, inner, lines, written)
             else:
@@ -173,14 +187,20 @@ def _append_list_lines(
         if kind is str:
             text = _PLAIN.get(entry)
             lines.append(f"{lead}- {text or _format_yaml_string(entry, inner)}")
-        elif kind is dict and entry and (text := _format_flow_value(entry, _WIDTH - len(inner))):
-            lines.append(f"{lead}- {text}")
-        elif (kind is dict or kind is list) and entry and written is not None and id(entry) in written.ids:
-            lines.append(written.write(entry, lead + "- ", inner))
-        elif kind is dict:
-            _append_mapping_lines(entry, lead + "- ", inner, lines, written)
+        elif kind is dict and entry:
+            held = written if written is not None and id(entry) in written.ids else None
+            width = _WIDTH - len(inner)
+            if text := held.write_flow(entry, width) if held else _format_flow_value(entry, width):
+                lines.append(f"{lead}- {text}")
+            elif held:
+                lines.append(held.write(entry, lead + "- ", inner))
+            else:
+                _append_mapping_lines(entry, lead + "- ", inner, lines, written)
         elif kind is list and entry:
-            _append_list_lines(entry, lead + "- ", inner, lines, written)
+            if written is not None and id(entry) in written.ids:
+                lines.append(written.write(entry, lead + "- ", inner))
+            else:
+                _append_list_lines(entry, lead + "- ", inner, lines, written)
         else:
             lines.append(f"{lead}- {_format_non_text_scalar(entry)}")
         lead = indent

@@ -25,6 +25,8 @@ TEMPLATES = {
     "gangplan-queues": "dashboards/gangplan-queues.yaml.j2",
 }
 WIDTH = 24
+# The width of lines of JSON, from which an object takes a line for each field.
+_JSON_WIDTH = 100
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 # Colours of values that are fine, near a fault, and faulty.
 COLOURS = ("green", "orange", "red")
@@ -49,8 +51,23 @@ def _build_dashboard_config_map(site: Site, monitor: Monitor, name: str) -> Body
             "labels": dict(sorted(labels.items())),
             "annotations": dict(build_alert_annotations(site)),
         },
-        "data": {f"{name}.json": json.dumps(dashboard(site, name), indent=1, sort_keys=True) + "\n"},
+        "data": {f"{name}.json": _format_json(dashboard(site, name)) + "\n"},
     }
+
+
+def _format_json(value: Any, indent: str = "") -> str:
+    """Return a value as JSON, on one line if it fits and on one line for each entry otherwise."""
+    text = json.dumps(value, sort_keys=True)
+    if not (isinstance(value, dict | list) and value) or len(indent) + len(text) <= _JSON_WIDTH:
+        return text
+    inner = f"{indent} "
+    if isinstance(value, dict):
+        entries = [f"{json.dumps(key)}: {_format_json(item, inner)}" for key, item in sorted(value.items())]
+    else:
+        entries = [_format_json(item, inner) for item in value]
+    lines = "".join(f"{inner}{entry},\n" for entry in entries)[:-2]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n{lines}\n{indent}{closing}"
 
 
 def dashboard(site: Site, name: str) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""Golden trees of tests/examples: whole for a few; the others hold only the differences from a known file.
+"""Golden trees of tests/examples: whole for one; the others hold only the differences from a known file.
 
 `expected/` has every file of a whole tree. `expected.diff` has, for each file of an example, the file that it
-is compared with, and the lines that differ under the keys that they belong to. Both sides have the names of
-the example (cluster, team, job), and `-hash` for the hash of a run. So a line that all runs share is
-committed in the whole trees only, and a change of it is reviewed there.
+is compared with (of a whole tree, or of the sample's `rendered/`), and the lines that differ under the keys
+that they belong to. Both sides have the names of the example (cluster, team, job), and `-hash` for the hash
+of a run. So a line that all runs share is committed in whole trees only, and a change of it is reviewed
+there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from tests.workspaces import REPOSITORY, gangplan, tree
 Texts = Mapping[str, str]
 EXAMPLES = sorted(path for path in (REPOSITORY / "tests/examples").iterdir() if path.is_dir())
 WHOLE = [path.name for path in EXAMPLES if (path / "expected").exists()]
+#: The rendered/ of the sample workspace, as a whole tree.
+SAMPLE = "sample"
 _HELD = tempfile.TemporaryDirectory(prefix="gangplan-examples-")
 _HASH = re.compile(r"-(hash|[0-9a-f]{8})\.yaml$")
 _RUN = re.compile(r"/runs/.*-(?P<hash>[0-9a-f]{8})\.yaml$")
@@ -91,7 +94,9 @@ def _models(name: str) -> dict[str, str]:
             found.update(
                 {f"{one}/{hide_hashes(files, path)}": hide_hashes(files, files[path]) for path in files}
             )
-    return found
+    sample = {path: data.decode() for path, data in tree(REPOSITORY / "rendered").items()}
+    shown = {hide_hashes(sample, path): hide_hashes(sample, text) for path, text in sample.items()}
+    return found | {f"{SAMPLE}/{path}": text for path, text in shown.items() if path.endswith(".yaml")}
 
 
 def _kind(path: str) -> str:
