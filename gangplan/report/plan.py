@@ -12,6 +12,7 @@ from gangplan.model.duration import format_duration
 from gangplan.model.identity import subject_of
 from gangplan.model.image import ImageSupport
 from gangplan.model.job import Job, ResolvedRole, Resources, SideContainer
+from gangplan.model.profiles import DEFAULT_LOG_RETENTION_S
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.pipeline.team_room import TeamRoom
 from gangplan.pipeline.worker import PlannedRun
@@ -132,7 +133,7 @@ def _render_run_block(run: PlannedRun, since: int | None, rooms: Mapping[str, Te
         ("pool", job.worker_pool.name),
         (
             "queue",
-            f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}, grace period {format_duration(job.grace_s)}",
+            f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}, grace period {format_duration(job.grace_s)}{_describe_log_retention(job)}",
         ),
         ("quota", describe_quota_room(rooms.get(run.path))),
         ("admission", format_admission(run.verdict)),
@@ -147,6 +148,13 @@ def _render_run_block(run: PlannedRun, since: int | None, rooms: Mapping[str, Te
     ]
     lines = "".join(f"  {name:<9} {value}\n" for name, value in rows if value)
     return f"{job.source} on {run.cluster}: {job.namespace}/{run.name}\n{lines}"
+
+
+def _describe_log_retention(job: Job) -> str:
+    """Return how long logs should stay, unless that is the default."""
+    if job.log_retention_s == DEFAULT_LOG_RETENTION_S:
+        return ""
+    return f", logs for {format_duration(job.log_retention_s)}"
 
 
 def _describe_support(job: Job) -> str:

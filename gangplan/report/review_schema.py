@@ -57,7 +57,7 @@ def build_review_schema() -> dict[str, Any]:
                         "descriptions": {
                             "type": "object",
                             "additionalProperties": _TEXT,
-                            "description": "Of new and changed specs that have one, by file.",
+                            "description": "Of these specs that have one, by file.",
                         },
                     },
                     optional=("descriptions",),

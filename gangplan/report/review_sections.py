@@ -51,11 +51,14 @@ def format_headline(review: Review) -> str:
     if not parts:
         parts = ["no run starts or ends"]
         if review.objects:
-            parts.append(f"{format_count(len(review.objects), 'object')} change")
+            count = len(review.objects)
+            parts.append(f"{format_count(count, 'object')} {'changes' if count == 1 else 'change'}")
     new = [one for one in review.findings.new if not is_waived(one)]
+    waived = len(review.findings.new) - len(new)
     errors = sum(one.severity is Severity.ERROR for one in new)
     found = format_count(len(new), "new finding") if new else "no new findings"
-    return f"{', '.join(parts)}; {found}" + (f" ({format_count(errors, 'error')})" if errors else "")
+    found += f" ({format_count(errors, 'error')})" if errors else ""
+    return f"{', '.join(parts)}; {found}" + (f", {waived} waived" if waived else "")
 
 
 def _describe_waiting_runs(started: Sequence[RunEdit]) -> str:
@@ -109,7 +112,9 @@ def findings_words(review: Review) -> str:
     """Return `2 new, 14 as before (3 warnings, 11 notes), 1 gone`."""
     news = review.findings
     same = [one for one in news.same if not is_waived(one)]
-    words = [f"{len(news.new)} new", f"{len(same)} as before{_format_severity_counts(same)}"]
+    waived = sum(map(is_waived, news.new))
+    new = f"{len(news.new) - waived} new" + (f", {waived} new and waived" if waived else "")
+    words = [new, f"{len(same)} as before{_format_severity_counts(same)}"]
     if news.gone:
         words.append(f"{len(news.gone)} gone")
     return ", ".join(words)
@@ -140,7 +145,7 @@ def _build_totals_section(review: Review) -> Section | None:
         "CPU-hours at most",
         "cost at most",
     )
-    return Section("GPUs, GPU-hours and cost", columns, rows, "team", below)
+    return Section("GPUs, GPU-hours and cost", columns, rows, "row", below)
 
 
 def _build_total_row(one: TotalChange) -> SectionRow:
@@ -246,6 +251,7 @@ def _build_waivers_section(review: Review) -> Section:
 
 
 def _build_reach_section(review: Review) -> Section:
+    nothing = "nothing of this part" if review.is_part else "nothing that is applied"
     rows = []
     for one in review.reaches:
         parts = [
@@ -256,7 +262,7 @@ def _build_reach_section(review: Review) -> Section:
             f"{format_count(one.standing, 'object')} of platform and teams changed" if one.standing else "",
             format_count(one.findings, "new finding") if one.findings else "",
         ]
-        words = ", ".join(part for part in parts if part) or "nothing that is applied"
+        words = ", ".join(part for part in parts if part) or nothing
         fields = shorten_name_list([f"{at.line}:{at.column} {name}" for name, at in one.fields])
         rows.append((one.file, fields, words, shorten_name_list(one.teams), shorten_name_list(one.clusters)))
     columns = ("file", "changed at", "touches", "teams", "clusters")

@@ -11,7 +11,7 @@ from gangplan.review.review import Review
 
 # How many rows of a section are shown; --format json has all.
 MOST_ROWS = 60
-_WIDEST = 60
+_WIDEST = 90
 
 
 def render_review_text(review: Review, objects_alone: bool = False) -> str:

@@ -96,6 +96,8 @@ def _classify_run_edit(old: RunFacts | None, new: RunFacts | None) -> EditKind |
         return None if was else EditKind.SCHEDULED
     if old is None or (old.schedule and new.is_active):
         return {"active": EditKind.NEW, "archived": EditKind.ARCHIVED}.get(new.state, EditKind.STOPPED)
+    if old.is_active and not new.is_active and old.name not in (new.name, *new.retired):
+        return EditKind.REMOVED  # another run is stopped, and this one goes on
     if old.state != new.state:
         return {"active": EditKind.RESUMED, "archived": EditKind.ARCHIVED}.get(new.state, EditKind.STOPPED)
     if not new.is_active or old.name == new.name:

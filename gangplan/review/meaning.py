@@ -119,14 +119,18 @@ _MARKS = (
     (re.compile(r"^(kueue|provreq)\.x-k8s\.io/|^kueue\.x-k8s\.io/podset"), "placement"),
     (re.compile(r"^k8s\.v1\.cni\.cncf\.io/"), "network"),
     (re.compile(r"^(argocd\.argoproj\.io|kustomize\.toolkit\.fluxcd\.io)/"), "sync"),
-    (re.compile(r"^gangplan\.dev/(state)$"), "lifecycle"),
+    (re.compile(r"^gangplan\.dev/(state)$|^training\.openshift\.io/(timeout|log-retention)$"), "lifecycle"),
     (re.compile(r"^gangplan\.dev/waived-"), "policy"),
     (re.compile(r"^gangplan\.dev/(spec-hash|source|image-digest|datasets|model)"), "lineage"),
 )
 
 
-def meaning_of(kind: str, path: Sequence[str | int]) -> str:
-    """Return the meaning of a field, as one of `CHANGE_MEANINGS`."""
+# Files of a platform whose ConfigMaps belong to what is next to them, such as parameters of policies.
+_FILES = {"policies": "policy", "dashboards": "monitoring", "alerts": "monitoring"}
+
+
+def meaning_of(kind: str, path: Sequence[str | int], file: str = "") -> str:
+    """Return the meaning of a field, as one of `CHANGE_MEANINGS`; `file` is where its object is rendered."""
     names = [step for step in path if isinstance(step, str)]
     for index, name in enumerate(names):
         if name in ("labels", "annotations") and names[index - 1 : index] == ["metadata"]:
@@ -134,4 +138,6 @@ def meaning_of(kind: str, path: Sequence[str | int]) -> str:
             return next((meaning for pattern, meaning in _MARKS if pattern.search(key)), "labels")
     if kind in _KINDS:
         return _KINDS[kind]
+    if kind == "ConfigMap" and "/platform/" in file:
+        return _FILES.get(file.rpartition("/")[2].partition(".")[0], "other")
     return next((_STEPS[name] for name in reversed(names) if name in _STEPS), "other")

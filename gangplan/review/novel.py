@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from gangplan.findings import Finding, reword_finding
 from gangplan.records import dataclass
+from gangplan.review.scope import ReviewPart
 from gangplan.review.sides import Side
 
 # What differs between states of a place or run, but not between findings.
@@ -86,13 +87,15 @@ def _build_finding_identity(finding: Finding, renamed: Mapping[str, str]) -> Id:
     )
 
 
-def compare_waivers(before: Side, after: Side, day: datetime.date) -> list[WaiverChange]:
-    """Return waivers that are new, gone or changed, and those that have expired on a day, by name."""
+def compare_waivers(before: Side, after: Side, day: datetime.date, part: ReviewPart) -> list[WaiverChange]:
+    """Return the waivers of a part that are new, gone or changed, or have expired on a day, by name."""
     old = {one.name: one for one in before.workspace.waivers}
     new = {one.name: one for one in after.workspace.waivers}
     found = []
     for name in sorted({*old, *new}):
         one = new.get(name) or old[name]
+        if not part.has_waiver(one.spec.scope):
+            continue
         what = ""
         if name not in new:
             what = "removed"

@@ -87,7 +87,7 @@ def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectC
     for key in sorted({*old, *new}):
         body, path, source = new.get(key) or old[key]
         what = "changed" if key in old and key in new else "added" if key in new else "removed"
-        fields = tuple(_list_object_field_changes(old[key][0], body)) if what == "changed" else ()
+        fields = tuple(_list_object_field_changes(old[key][0], body, path)) if what == "changed" else ()
         if what == "changed" and not fields:
             continue
         cluster, part, team, *_ = [*path.split("/"), "", ""]
@@ -141,10 +141,10 @@ def _load_rendered_objects(paths: Iterable[str], tree: RenderedTree, names: Mapp
     return found
 
 
-def _list_object_field_changes(old: Body, new: Body) -> Iterator[FieldChange]:
+def _list_object_field_changes(old: Body, new: Body, file: str) -> Iterator[FieldChange]:
     kind = str(new.get("kind") or "")
     for path, before, after in differences(old, new):
-        yield FieldChange(path, meaning_of(kind, path), before, after)
+        yield FieldChange(path, meaning_of(kind, path, file), before, after)
 
 
 def differences(old: Any, new: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any, Any]]:
@@ -175,8 +175,12 @@ def _compare_object_lists(
             yield from differences(ours.get(key, ABSENT_VALUE), theirs.get(key, ABSENT_VALUE), (*path, key))
         return
     if len(old) == len(new):
-        for index, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from differences(before, after, (*path, index))
+        left, places = old, list(range(len(new)))
+        if [one for one in old if one in new] == [one for one in new if one in old]:  # nothing moved
+            left = [one for one in old if one not in new]
+            places = [index for index, one in enumerate(new) if one not in old]
+        for index, before in zip(places, left, strict=True):
+            yield from differences(before, new[index], (*path, index))
         return
     left = [one for one in new if one not in old]
     for one in old:

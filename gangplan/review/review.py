@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gangplan.emit.header import find_line_source
 from gangplan.findings import Finding, sort_findings
+from gangplan.model.run_facts import RunFacts
 from gangplan.records import dataclass
 from gangplan.resolve.tenant_checks import check_expired_grants, check_unneeded_levels
 from gangplan.resolve.waiver_checks import judge_waivers
@@ -22,6 +23,7 @@ from gangplan.review.reach import Reach, find_reaches
 from gangplan.review.scope import ReviewPart
 from gangplan.review.sides import Side, Sides
 from gangplan.review.totals import Headroom, Total, TotalChange, compare_headroom, compare_totals, total_of
+from gangplan.review.unknown import find_unknown_parts, format_unknown_notes
 from gangplan.source import load_objects
 from gangplan.source.manifests import ManifestError
 from gangplan.tools.revisions import Revision
@@ -34,7 +36,8 @@ class Review:
 
     `specs` are those that are new, changed and removed, `renamed` those that only have another name (before,
     after). `notes` are sentences about the comparison itself,
-    `descriptions` those of new and changed specs that have one, by file.
+    `descriptions` those of these specs that have one, by file. `is_part`: only some clusters, teams or files
+    were asked for.
     """
 
     revision: Revision
@@ -51,6 +54,7 @@ class Review:
     notes: tuple[str, ...]
     budgets: Sequence[BudgetChange] = ()
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    is_part: bool = False
 
     @property
     def all_findings(self) -> list[Finding]:
@@ -70,9 +74,14 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
     before = _judge_findings_on_day(replace(sides.before, findings=old), day)
     after = _judge_findings_on_day(replace(sides.after, findings=new), day)
     every = list_run_edits(before, after)
+    unknown = find_unknown_parts(before, after, every)
     edits = [one for one in every if _is_run_in_review_part(part, one)]
-    unknown = {one.facts.path for one in every if one.edit is EditKind.BROKEN}
-    objects = [one for one in compare_objects(sides, unknown) if part.covers(one.file, one.source)]
+    broken = {one.facts.path for one in every if one.edit is EditKind.BROKEN}
+    objects = [
+        one
+        for one in compare_objects(sides, broken)
+        if part.covers(one.file, one.source) and one.cluster not in unknown.clusters
+    ]
     renamed = find_renamed_specs(before, after)
     stale = [
         one
@@ -81,10 +90,11 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
     ]
     found = sort_findings([*after.findings, *check_merge_traces(root, replace(sides, stale=stale))])
     news = compare_findings(before.findings, found, renamed)
+    news = replace(news, gone=[one for one in news.gone if not unknown.hides(one)])
     news = Novelty(*([one for one in of if part.is_about(one)] for of in (news.new, news.gone, news.same)))
+    known = [unknown.leave_out(side) for side in (before, after)]
     runs = [
-        [one for one in side.runs.values() if part.takes(one.cluster, one.team, one.source)]
-        for side in (before, after)
+        [one for one in side.runs.values() if part.takes(one.cluster, one.team, one.source)] for side in known
     ]
     seen = [
         replace(side, runs={one.key: one for one in own})
@@ -99,14 +109,20 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
         edits,
         compare_totals(*seen),
         (total_of(runs[0]), total_of(runs[1])),
-        [one for one in compare_headroom(before, after) if part.has_team(one.cluster, one.team)],
+        [
+            one
+            for one in compare_headroom(known[0], known[1])
+            if part.has_team(one.cluster, one.team) and one.cluster not in unknown.clusters
+        ],
         news,
-        compare_waivers(before, after, day),
+        compare_waivers(before, after, day, part),
         objects,
         find_reaches(sides, edits, objects, news.new),
-        _format_review_notes(sides, len(unknown)),
+        (*_format_review_notes(sides), *format_unknown_notes(unknown, part, edits)),
         [one for one in compare_budgets(before, after) if part.has_team(one.cluster, one.team)],
-        _read_spec_descriptions(after, (*specs[0], *specs[1])),
+        _read_spec_descriptions(after, (*specs[0], *specs[1], *renamed.values()))
+        | _read_spec_descriptions(before, specs[2]),
+        bool(part.scopes),
     )
 
 
@@ -148,9 +164,22 @@ def _is_run_in_review_part(part: ReviewPart, edit: RunEdit) -> bool:
 def _list_changed_spec_files(
     before: Side, after: Side, renamed: dict[str, str], part: ReviewPart
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the specs of a part that are new, changed and removed."""
+    """Return the specs of a part that are new, changed and removed.
+
+    A spec is in the part if one of its runs is; without runs, if its team or file was asked for.
+    """
+    runs: dict[str, list[RunFacts]] = {}
+    for side in (before, after):
+        for one in side.runs.values():
+            runs.setdefault(one.source, []).append(one)
+
+    def is_meant(path: str) -> bool:
+        if not part.scopes or path not in runs:
+            return part.reads(path)
+        return any(part.takes(one.cluster, one.team, path) for one in runs[path])
+
     old, new = (
-        {path: data for path, data in side.specs.items() if part.reads(path)} for side in (before, after)
+        {path: data for path, data in side.specs.items() if is_meant(path)} for side in (before, after)
     )
     return (
         tuple(sorted(path for path in new if path not in old and path not in renamed.values())),
@@ -159,7 +188,7 @@ def _list_changed_spec_files(
     )
 
 
-def _format_review_notes(sides: Sides, unknown: int) -> tuple[str, ...]:
+def _format_review_notes(sides: Sides) -> list[str]:
     notes = []
     revision = sides.revision
     if revision.is_merge_base:
@@ -173,8 +202,4 @@ def _format_review_notes(sides: Sides, unknown: int) -> tuple[str, ...]:
         notes.append(f"links and submodules of the revision are not compared: {names}")
     if any(one.is_error for one in sides.before.findings):
         notes.append("the revision has errors, so some of its runs are not known")
-    if unknown:
-        notes.append(
-            f"{unknown} run{'' if unknown == 1 else 's'} with errors are left out of totals and objects"
-        )
-    return tuple(notes)
+    return notes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -14,6 +15,8 @@ from gangplan.pipeline.request import Request
 from gangplan.pipeline.scope import WorkScope, select_scope
 from gangplan.records import dataclass
 from gangplan.review.sides import Sides
+from gangplan.rules.merges import RENDERED_STALE
+from gangplan.spec.waiver import WaiverScope
 from gangplan.workspace import RENDERED, SPECS, Workspace
 
 
@@ -46,6 +49,8 @@ class ReviewPart:
         if not self.scopes or finding.is_error:
             return True
         file, clusters = finding.where.file, finding.clusters
+        if finding.rule == RENDERED_STALE:  # only files of the part were counted
+            return True
         if file.startswith(f"{RENDERED}/"):
             return self.covers(file.removeprefix(f"{RENDERED}/"), file)
         return any(
@@ -54,9 +59,32 @@ class ReviewPart:
             if file.startswith(f"{SPECS}/") or one.names_nothing
         )
 
+    def has_cluster(self, cluster: str) -> bool:
+        """Return whether anything on a cluster can belong to the part."""
+        return not self.scopes or any(one.allows(cluster) for one in self.scopes)
+
+    def has_waiver(self, scope: WaiverScope) -> bool:
+        """Return whether a waiver of this scope can excuse anything of the part."""
+        return not self.scopes or any(
+            _fits_pattern(one.clusters, scope.cluster) and _fits_pattern(_list_scope_teams(one), scope.team)
+            for one in self.scopes
+        )
+
     def reads(self, spec: str) -> bool:
         """Return whether a spec belongs to the part."""
         return not self.scopes or any(one.reads(spec) for one in self.scopes)
+
+
+def _fits_pattern(names: Collection[str], pattern: str | None) -> bool:
+    """Return whether a pattern fits one of the names; without names, all are meant."""
+    return pattern is None or not names or any(fnmatch.fnmatchcase(name, pattern) for name in names)
+
+
+def _list_scope_teams(scope: WorkScope) -> set[str]:
+    """Return the teams that flags and named files mean; empty for all."""
+    if scope.teams or scope.named_clusters:
+        return {*scope.teams}
+    return {*scope.named_teams, *(file.split("/")[1] for file in scope.files)}
 
 
 def _is_team_named_in_scope(scope: WorkScope, cluster: str, team: str) -> bool:

@@ -54,7 +54,7 @@ _ABOUT_SECRETS = (SECRET_LITERAL, SECRET_SUSPECTED)
 _HASH_LINE = re.compile(r'^    gangplan\.dev/spec-hash: "?([0-9a-f]+)"?$', re.MULTILINE)
 _EMPTY = digest_folder({})
 
-Key = tuple[str, str, str]  # cluster, team, job
+RunKey = tuple[str, str, str]  # cluster, team, job
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Side:
 
     workspace: Workspace
     findings: list[Finding]
-    runs: Mapping[Key, RunFacts]
+    runs: Mapping[RunKey, RunFacts]
     tree: RenderedTree
     specs: Mapping[str, bytes]
     is_there: bool = True
@@ -111,8 +111,13 @@ def open_both_sides(request: Request, revision: Revision) -> Iterator[Sides]:
         after = Side(result.workspace, result.findings, facts, tree, specs)
         files = _read_base_files(request.root, listing, here)
         before = _build_base_revision_side(whole, Path(top).resolve(), listing, files, after, result)
-        changed = tuple(path for path in sorted({*files, *here}) if files.get(path) != here.get(path))
+        changed = tuple(path for path in sorted({*files, *here}) if _is_changed(path, files, here))
         yield Sides(revision, before, after, stale, listing.unread, changed)
+
+
+def _is_changed(path: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> bool:
+    """Return whether a file differs; hidden ones are settings of other tools."""
+    return before.get(path) != after.get(path) and not path.rpartition("/")[2].startswith(".")
 
 
 def _list_touched_rendered_files(root: Path, revision: Revision) -> set[str]:

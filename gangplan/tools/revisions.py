@@ -111,8 +111,8 @@ def list_commit_files(root: Path, commit: str, folders: Sequence[str]) -> Listin
 def list_possibly_changed_files(root: Path, commit: str, folder: str) -> set[str]:
     """Return the tracked files below a folder of a workspace that may differ from a commit. Raises ToolError.
 
-    Git answers from its index, by sizes and times, and reads next to no file. Files that it was told not to
-    look at (assume-unchanged, skip-worktree) may differ, too.
+    Git answers from its index, by sizes and times, and reads next to no file. Files that it does not look
+    at (assume-unchanged, skip-worktree) may differ, too.
     """
     prefix = find_repository_prefix(root)
     strict = ("-c", "core.checkStat=default", "-c", "core.trustctime=true", "--literal-pathspecs")

@@ -143,7 +143,7 @@ def test_a_spec_with_an_error_is_broken_and_not_removed(repo: Repository) -> Non
     found = repo.review()
     assert [one["edit"] for one in found["runs"]] == ["broken"]
     assert found["objects"] == []
-    assert "1 run with errors are left out" in found["notes"][0]
+    assert "1 run with errors is left out" in found["notes"][0]
 
 
 def test_a_renamed_spec_is_a_new_run(repo: Repository) -> None:
@@ -298,7 +298,7 @@ def test_specs_of_teams_that_did_not_change_are_not_read_at_the_base(
     assert [(one["edit"], one["team"]) for one in found["runs"]] == [("changed", "t3")]
 
 
-def test_a_changed_file_that_git_was_told_not_to_look_at_is_an_object_that_differs(repo: Repository) -> None:
+def test_a_changed_file_that_git_does_not_look_at_is_an_object_that_differs(repo: Repository) -> None:
     """Git's index answers for most of rendered/; this is one of the files for which it cannot."""
     (path,) = (repo.root / "rendered/lab/runs/nlp").glob("filings-*.yaml")
     name = path.relative_to(repo.root)
