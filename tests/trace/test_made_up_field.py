@@ -16,7 +16,8 @@ from tests import workspaces
 EDITS = {
     "gangplan/spec/job.py": (
         "    retries: int | None = Field(\n",
-        '    share_processes: bool = Field(False, description="Show all processes of a pod.", examples=[True])\n',
+        "    share_processes: bool = Field(\n"
+        '        False, description="Show all processes of a pod.", examples=[True]\n    )\n',
     ),
     "gangplan/model/job.py": ("    is_extended: bool = False", "    share_processes: bool = False\n"),
     "gangplan/resolve/assemble.py": (
