@@ -251,7 +251,6 @@ def _build_waivers_section(review: Review) -> Section:
 
 
 def _build_reach_section(review: Review) -> Section:
-    nothing = "nothing of this part" if review.is_part else "nothing that is applied"
     rows = []
     for one in review.reaches:
         parts = [
@@ -262,7 +261,7 @@ def _build_reach_section(review: Review) -> Section:
             f"{format_count(one.standing, 'object')} of platform and teams changed" if one.standing else "",
             format_count(one.findings, "new finding") if one.findings else "",
         ]
-        words = ", ".join(part for part in parts if part) or nothing
+        words = ", ".join(part for part in parts if part) or "nothing that is applied"
         fields = shorten_name_list([f"{at.line}:{at.column} {name}" for name, at in one.fields])
         rows.append((one.file, fields, words, shorten_name_list(one.teams), shorten_name_list(one.clusters)))
     columns = ("file", "changed at", "touches", "teams", "clusters")

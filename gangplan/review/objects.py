@@ -39,8 +39,8 @@ class FieldChange:
 class ObjectChange:
     """An object that differs: what happened to it, where it is, which run it belongs to, and what changed.
 
-    `what` is added, removed or changed; `team` is empty for objects of the platform; `run` is the job of its
-    run, or empty; `file` is the rendered file.
+    `what` is added, removed or changed; `team` is empty for objects that are for no team; `run` is the job of
+    its run, or empty; `file` is the rendered file.
     """
 
     what: str
@@ -98,7 +98,7 @@ def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectC
                 what,
                 cluster,
                 *key[1:],
-                team=team if part in ("runs", "tenants") else "",
+                team=team if part in ("runs", "tenants") else _find_queue_team(sides, cluster, body),
                 run=job if part == "runs" else "",
                 source=source,
                 file=path,
@@ -106,6 +106,18 @@ def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectC
             )
         )
     return found
+
+
+def _find_queue_team(sides: Sides, cluster: str, body: Body) -> str:
+    """Return the team that a ClusterQueue is for, or for whose sweep; empty for other objects."""
+    name = str((body.get("metadata") or {}).get("name"))
+    for side in (sides.after, sides.before) if body.get("kind") == "ClusterQueue" else ():
+        if file := side.workspace.clusters.get(cluster):
+            for team, granted in file.spec.teams.items():
+                own = granted.cluster_queue or team
+                if name == own or name.startswith(f"{own}."):
+                    return team
+    return ""
 
 
 def _find_replaced_run_files(sides: Sides) -> dict[str, tuple[str, str]]:

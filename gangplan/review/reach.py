@@ -37,6 +37,11 @@ class Reach:
     standing: int
     findings: int
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether the change does anything to runs, objects or findings."""
+        return bool(self.retrained.runs or self.updated or self.standing or self.findings)
+
 
 def find_reaches(
     sides: Sides, edits: Sequence[RunEdit], objects: Sequence[ObjectChange], new: Sequence[Finding]

@@ -36,8 +36,7 @@ class Review:
 
     `specs` are those that are new, changed and removed, `renamed` those that only have another name (before,
     after). `notes` are sentences about the comparison itself,
-    `descriptions` those of these specs that have one, by file. `is_part`: only some clusters, teams or files
-    were asked for.
+    `descriptions` those of these specs that have one, by file.
     """
 
     revision: Revision
@@ -54,7 +53,6 @@ class Review:
     notes: tuple[str, ...]
     budgets: Sequence[BudgetChange] = ()
     descriptions: Mapping[str, str] = field(default_factory=dict)
-    is_part: bool = False
 
     @property
     def all_findings(self) -> list[Finding]:
@@ -80,7 +78,7 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
     objects = [
         one
         for one in compare_objects(sides, broken)
-        if part.covers(one.file, one.source) and one.cluster not in unknown.clusters
+        if _is_object_in_review_part(part, one) and one.cluster not in unknown.clusters
     ]
     renamed = find_renamed_specs(before, after)
     stale = [
@@ -117,12 +115,11 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
         news,
         compare_waivers(before, after, day, part),
         objects,
-        find_reaches(sides, edits, objects, news.new),
+        [one for one in find_reaches(sides, edits, objects, news.new) if one.has_effect or not part.scopes],
         (*_format_review_notes(sides), *format_unknown_notes(unknown, part, edits)),
         [one for one in compare_budgets(before, after) if part.has_team(one.cluster, one.team)],
         _read_spec_descriptions(after, (*specs[0], *specs[1], *renamed.values()))
         | _read_spec_descriptions(before, specs[2]),
-        bool(part.scopes),
     )
 
 
@@ -159,6 +156,13 @@ def _judge_findings_on_day(side: Side, day: datetime.date) -> Side:
 def _is_run_in_review_part(part: ReviewPart, edit: RunEdit) -> bool:
     facts = edit.facts
     return part.takes(facts.cluster, facts.team, facts.source)
+
+
+def _is_object_in_review_part(part: ReviewPart, change: ObjectChange) -> bool:
+    is_queue = change.kind == "ClusterQueue" and bool(change.team)
+    return part.covers(change.file, change.source) or (
+        is_queue and part.has_team(change.cluster, change.team)
+    )
 
 
 def _list_changed_spec_files(
