@@ -16,8 +16,7 @@ from tests import workspaces
 EDITS = {
     "gangplan/spec/job.py": (
         "    retries: int | None = Field(\n",
-        "    share_processes: bool = Field(\n"
-        '        False, description="Show all processes of a pod.", examples=[True]\n    )\n',
+        '    share_processes: bool = Field(False, description="All processes of a pod.", examples=[True])\n',
     ),
     "gangplan/model/job.py": ("    is_extended: bool = False", "    share_processes: bool = False\n"),
     "gangplan/resolve/assemble.py": (
@@ -72,5 +71,5 @@ def test_a_field_of_a_spec_takes_four_edits(code: Path, tmp_path: Path) -> None:
 
 
 def test_reference_and_new_know_the_field(code: Path) -> None:
-    assert "Show all processes of a pod." in ask(code, "explain", "shareProcesses")
+    assert "All processes of a pod." in ask(code, "explain", "shareProcesses")
     assert "--share-processes" in ask(code, "new", "job", "--help")
