@@ -323,7 +323,8 @@ def test_a_folder_outside_of_git_is_reported(root: Path) -> None:
     render(root)
     outcome = retire(root)
     assert outcome.code == Exit.ENVIRONMENT
-    assert "not a git repository" in outcome.err
+    assert "fatal: this reads Git, but the workspace is in no repository\n" in outcome.err
+    assert "git init" in outcome.err
 
 
 def test_a_shallow_clone_is_refused(committed: Path, tmp_path: Path) -> None:
