@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 from enum import IntEnum
+from pathlib import Path
 
 
 class Exit(IntEnum):
@@ -66,6 +67,16 @@ _ADVICE = {
 def find_os_error_help(failed: OSError) -> str:
     """Return the help for an error of the file system that prevented writing."""
     return _ADVICE.get(failed.errno or 0, "Check the folder's owner and free space.")
+
+
+def build_unreadable_error(path: Path, failed: Exception, help: str) -> UserError:
+    """Return the error that a named file cannot be read as text, and why; `help` says which file is meant."""
+    if isinstance(failed, IsADirectoryError):
+        return UserError(f"{path} is a folder, not a file", help)
+    if isinstance(failed, UnicodeDecodeError):
+        return UserError(f"{path} is not UTF-8 text", help)
+    why = failed.strerror if isinstance(failed, OSError) else None
+    return UserError(f"{path} cannot be read: {why or failed}", help)
 
 
 def build_refusal_error(what: str, failed: OSError) -> GangplanError:

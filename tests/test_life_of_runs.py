@@ -60,6 +60,45 @@ def told(root: Path, *flags: str) -> list[tuple[str, str]]:
     return [(one.severity, one.rule) for one in outcome.findings if one.rule != "rendered-stale"]
 
 
+@pytest.mark.parametrize("keep", ["", "keep: true\n"], ids=["renamed", "kept"])
+@pytest.mark.parametrize("digest", ["ee", "ef"], ids=["same-platform", "other-platform"])
+def test_a_record_that_leaves_is_not_taken_for_the_run_before(
+    committed: Path, keep: str, digest: str
+) -> None:
+    """The record has the hash of today's spec, too, and nothing lists it any more."""
+    (old,) = runs(committed)
+    edit(committed, f"run: 3\nretired: [{old}]\n{keep}")
+    render(committed)
+    merge(committed)
+    (now,) = (name for name in runs(committed) if name != old)
+    edit(committed, f"run: 3\n{keep}")
+    write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", f"332211ff{digest}")})
+    outcome = render(committed)
+    if digest == "ee":
+        assert outcome.findings == []
+    else:
+        (found,) = outcome.findings
+        assert found.rule == ("run-kept" if keep else "run-renamed")
+        assert now in found.message
+        assert old not in found.message
+    assert len(runs(committed)) == 1
+    assert (runs(committed) == [now]) == bool(keep or digest == "ee")
+
+
+def test_a_run_that_comes_back_from_its_record_is_reported(committed: Path) -> None:
+    """Its file is there, but as a record, so it trains again in place of the run that is active."""
+    (old,) = runs(committed)
+    write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    edit(committed, f"retired: [{old}]\n")
+    render(committed)
+    merge(committed)
+    (now,) = (name for name in runs(committed) if name != old)
+    write(committed, {"images/catalog.yaml": workspaces.CATALOG})
+    edit(committed, "")
+    (found,) = render(committed).findings
+    assert (found.rule, f"({now} is now {old})" in found.message) == ("run-renamed", True)
+
+
 def test_a_stopped_run_becomes_a_record_under_its_name(committed: Path) -> None:
     before = runs(committed)
     (name,) = before

@@ -220,3 +220,31 @@ def test_the_file_of_a_team_that_no_cluster_lists_is_checked(two: Path) -> None:
     outcome = gangplan("validate", "-C", two, "specs/later/team.yaml")
     assert outcome.code == Exit.INPUT
     assert [place.split(":")[0] for place, _ in outcome.errors()] == ["specs/later/team.yaml"]
+
+
+READERS = {
+    "verify": ("verify",),
+    "retire": ("retire", "--finished"),
+    "repeat": ("repeat", "--finished"),
+    "quota": ("cluster", "quota", "--usage"),
+    "validate": ("validate", "--snapshot"),
+    "measured": ("cost", "--measured"),
+    "comment": ("report", "comment"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_that_cannot_be_read_is_explained_in_words(name: str, root: Path, tmp_path: Path) -> None:
+    """Not in those of Python, such as `[Errno 21]`; the help says which file is meant."""
+    command: tuple[str | Path, ...] = READERS[name]
+    flags = () if name == "comment" else ("-C", root)
+    folder, text = tmp_path / "folder", tmp_path / "text"
+    folder.mkdir()
+    text.write_bytes(b"\xff\n")
+    for path, says in ((folder, "is a folder"), (text, "is not UTF-8"), (tmp_path / "none", "No such file")):
+        outcome = gangplan(*command, path, *flags)
+        assert outcome.code == Exit.INPUT, outcome.err
+        assert says in outcome.err
+        assert str(path) in outcome.err
+        assert "help: " in outcome.err
+        assert not re.search(r"Errno|codec", outcome.err), outcome.err

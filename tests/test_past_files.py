@@ -14,13 +14,14 @@ from tests.workspaces import CLUSTER, SPEC, STOCK, TEAM, gangplan, render, write
 CV = "  cv: {queue: training}\n"
 PACKS = "policies: {packs: [images]}\n"
 SEEN = "monitoring: {namespace: watch}\n"
+WATCHED = "monitoring: {}\n"  # in the namespace monitoring, which no team may have
 DISKS = "storageClasses: {fast: {accessModes: [ReadWriteOnce], default: true}}\n"
 CRON = "schedules: {client: pytorch, egress: [s3]}\n"
 CLAIM = "  made: {accessModes: [ReadWriteOnce], size: 1Gi}\n"
 FILES = {
     **STOCK,
     "overlays/lab/cluster.yaml": CLUSTER + CV + PACKS + SEEN + DISKS + CRON,
-    "overlays/far/cluster.yaml": CLUSTER,
+    "overlays/far/cluster.yaml": CLUSTER + WATCHED,
     "specs/nlp/team.yaml": TEAM,
     "specs/nlp/mounts.yaml": f"{SPEC}files: {{./ds.json: /etc/job/ds.json}}\n",
     "specs/nlp/ds.json": "{}\n",
@@ -103,6 +104,10 @@ STALE: dict[str, tuple[Change, str]] = {
     ),
     "the last packs": (edit("overlays/lab/cluster.yaml", PACKS), "1 no longer rendered"),
     "dashboards": (edit("overlays/lab/cluster.yaml", SEEN), "2 files (2 no longer rendered)"),
+    "dashboards in a namespace of the platform": (
+        edit("overlays/far/cluster.yaml", WATCHED),
+        "2 files (2 no longer rendered)",
+    ),
     "a claim": (
         edit("specs/cv/team.yaml", CLAIM),
         "not as rendered now",
@@ -183,6 +188,14 @@ FOREIGN: dict[str, tuple[Change, ...]] = {
         more(PLATFORM, "ClusterQueue", "kueue.x-k8s.io/v1beta1", labels="labels: {}"),
     ),
     "a ConfigMap somewhere else": (more(PLATFORM, "ConfigMap", "v1", "kube-system"),),
+    "of dashboards that are off, a ConfigMap among the system's": (
+        edit("overlays/lab/cluster.yaml", SEEN),
+        more("rendered/lab/platform/dashboards.yaml", "ConfigMap", "v1", "kube-system"),
+    ),
+    "of policies that are off, a namespace of the system": (
+        edit("overlays/lab/cluster.yaml", PACKS),
+        edit(POLICIES, "  name: gangplan-policies\n", "  name: kube-system\n"),
+    ),
     "a binding in a tenant": (more(TENANT, "RoleBinding", RBAC, "cv"),),
     "a claim in another tenant": (more(TENANT, "PersistentVolumeClaim", "v1", "nlp"),),
     "of a team that is off, a binding elsewhere": (OFF, more(TENANT, "RoleBinding", RBAC, "nlp")),

@@ -251,6 +251,38 @@ def test_the_age_in_git_selects_runs(root: Path) -> None:
     assert plan(root, *old, "--finished", ended) == [("record", second)]
 
 
+def test_the_age_of_a_superseded_run_counts_from_when_it_came_to_git(root: Path) -> None:
+    """Not from when another run took its place."""
+    render(root)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    merge(root, "2026-09-01")
+    (old,) = runs(root)
+    for number, day in ((2, "2026-11-01"), (3, "2026-11-04")):
+        write(root, {SPEC: workspaces.SPEC + f"run: {number}\n"})
+        merge(root, day)
+    assert len(plan(root, "--superseded")) == 2
+    aged = ("--superseded", "--today", "2026-11-05", "--older-than")
+    assert plan(root, *aged, "30d") == [("record", old)]
+    assert plan(root, *aged, "90d") == []
+
+
+@pytest.mark.parametrize("state", ["state: stopped\n", "run: 2\n"], ids=["stopped", "superseded"])
+def test_the_record_of_a_young_run_stays(root: Path, state: str) -> None:
+    """A record has the age of its run, also if its file left Git and came back."""
+    render(root)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    merge(root, "2026-10-20")
+    (name,) = runs(root)
+    write(root, {SPEC: workspaces.SPEC + state})
+    merge(root, "2026-10-25")
+    if state == "run: 2\n":
+        retire(root, "--write")
+        merge(root, "2026-11-04")
+    aged = ("--superseded", "--today", "2026-11-05", "--older-than")
+    assert plan(root, *aged, "30d") == []
+    assert plan(root, *aged, "10d") == [("remove", name)]
+
+
 def test_a_run_that_may_continue_on_another_cluster_is_not_retired(root: Path) -> None:
     """A spec on two clusters has one state for both."""
     team = workspaces.TEAM.replace("[lab]", "[lab, far]")
@@ -291,7 +323,8 @@ def test_a_folder_outside_of_git_is_reported(root: Path) -> None:
     render(root)
     outcome = retire(root)
     assert outcome.code == Exit.ENVIRONMENT
-    assert "not a git repository" in outcome.err
+    assert "fatal: this reads Git, but the workspace is in no repository\n" in outcome.err
+    assert "git init" in outcome.err
 
 
 def test_a_shallow_clone_is_refused(committed: Path, tmp_path: Path) -> None:

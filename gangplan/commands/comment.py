@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from gangplan.errors import Exit, UserError
+from gangplan.errors import Exit, build_unreadable_error
 from gangplan.tools.forge import pull_request_of, write_pull_comment
 
 
@@ -16,7 +16,7 @@ def write_comment(file: Path, given: Mapping[str, str | None]) -> Exit:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as bad:
-        raise UserError(f"{file} cannot be read: {bad}", "Name a file in Markdown.") from None
+        raise build_unreadable_error(file, bad, "Name a file in Markdown.") from None
     where = pull_request_of(os.environ, given)
     verb = "wrote" if write_pull_comment(where, text) else "changed"
     sys.stdout.write(f"{verb} the comment on {where.repository} {where.number}\n")

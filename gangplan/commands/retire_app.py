@@ -43,7 +43,8 @@ def retire(
         str | None,
         typer.Option(
             "--older-than",
-            help="Retire runs that entered Git longer ago than this, such as 30d; narrows other selections.",
+            help="Retire runs that came to Git longer ago than this, such as 30d;"
+            " narrows other selections, and keeps records of younger runs.",
             metavar="DURATION",
         ),
     ] = None,

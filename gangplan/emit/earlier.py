@@ -68,17 +68,23 @@ class EarlierRuns:
     def find(self, path: str, job: str, spec_hash: str, without: Collection[str] = ()) -> EarlierRun | None:
         """Return a run of the same job and the same spec under another name than `path`, if there is one.
 
-        `without` are the names of runs that are over.
+        It is the run that `path` takes the place of, so there is none if `path` is in the tree already. A
+        record is the last choice: it may be of a run that ended before that one. `without` are the names of
+        runs that are over.
         """
         folder, _, own = path.rpartition("/")
+        found = list[EarlierRun]()
         for name in self._listed(folder).get(job, ()):
             if name == own or name.removesuffix(".yaml") in without:
                 continue
             run = self.read(f"{folder}/{name}")
-            found = _HASH_LINE.search(run.text) if run else None
-            if found and found.group(1) == spec_hash:
-                return run
-        return None
+            match = _HASH_LINE.search(run.text) if run else None
+            if run is not None and match and match.group(1) == spec_hash:
+                found.append(run)
+        if found and (same := self.read(path)) is not None:
+            found.insert(0, same)
+        first = min(found, key=lambda run: run.is_record, default=None)
+        return None if first is None or first.path == path else first
 
     def read(self, path: str) -> EarlierRun | None:
         """Read a file of the tree if gangplan wrote it; other files are reported elsewhere."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import ToolError, UserError
+from gangplan.errors import ToolError, UserError, build_unreadable_error
 from gangplan.model.version import parse_version
 from gangplan.records import dataclass
 
@@ -73,7 +73,7 @@ def read_snapshot(path: Path) -> Snapshot:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}", _HELP) from None
+        raise build_unreadable_error(path, error, _HELP) from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}", _HELP) from None
     if not isinstance(body, dict) or body.get("kind") != KIND:

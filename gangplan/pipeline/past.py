@@ -59,7 +59,7 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
     is_own = all(ref.namespace in (*own, "") for ref in refs) and not (own & {*taken})
     if (
         not is_own
-        or any(RESERVED_NAMESPACES.fullmatch(one) for one in own)
+        or any(_is_among_system(place, ref) for ref in refs)
         or any(count > 1 for count in refs.values())
     ):
         return False
@@ -71,6 +71,17 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
     else:
         is_known = all(_is_in(place["platform"] or place["tenant"], ref) for ref in refs)
     return is_known and all(_is_marked(body) and _grants_only_rendered_rights(body) for body in bodies)
+
+
+def _is_among_system(place: re.Match[str], ref: Ref) -> bool:
+    """Return whether an object is in a namespace of the system, or is one.
+
+    Alerts and dashboards are where Prometheus and Grafana look for them, under names that nothing of the
+    system has.
+    """
+    namespace = ref.name if ref.kind == "Namespace" else ref.namespace
+    is_monitoring = bool(place["platform"] and ref.namespace and ref.name.startswith("gangplan-"))
+    return RESERVED_NAMESPACES.fullmatch(namespace) is not None and not is_monitoring
 
 
 def _grants_only_rendered_rights(body: Body) -> bool:

@@ -87,8 +87,12 @@ class GitPast:
         return bool(_RECORD.search(self.present.get(path, "")))
 
     def added_s(self, path: str) -> int | None:
-        """Return when Git got a run, in seconds since 1970; None without it."""
+        """Return when Git got a run last, in seconds since 1970; None if it never did."""
         return next((event.time_s for event in self.events.get(path, ()) if event.is_added), None)
+
+    def first_added_s(self, path: str) -> int | None:
+        """Return when Git got a run first: the file of an earlier one comes back to be made a record."""
+        return min((event.time_s for event in self.events.get(path, ()) if event.is_added), default=None)
 
 
 def plan_retirements(request: Request, result: Result, chosen: RunSelection) -> Retirements:
@@ -233,14 +237,12 @@ def _find_retirement_candidates(
     past.removed.update(texts)
     for path, text in texts.items():
         match = _RUN_FILE.fullmatch(path)
-        age = _describe_run_age(removed[path].time_s, chosen)
-        if match and not _RECORD.search(text) and (chosen.older_s is None or age):
+        if match and not _RECORD.search(text) and _is_old_enough(past.added_s(path), chosen):
             yield match[3], match[1], match[2], match[4], "superseded"
     back: dict[str, FileEvent] = {}  # read together, because each call of git is slow
     for one in chosen.statuses or ():
         path = f"{chosen.cluster}/runs/{one.team}/{one.name}.yaml"
-        added_s = past.added_s(path)
-        is_old = chosen.older_s is None or (added_s is not None and _describe_run_age(added_s, chosen))
+        is_old = _is_old_enough(past.added_s(path), chosen)
         is_ours = _RUN_FILE.fullmatch(path) is not None  # and not one that a schedule made
         if one.end and is_ours and not one.is_record and is_old and path not in texts:
             event = next(iter(past.events.get(path, ())), None)
@@ -252,13 +254,20 @@ def _find_retirement_candidates(
 
 
 def is_earlier_run_recorded(run: PlannedRun, name: str, past: GitPast, chosen: RunSelection) -> bool:
-    """Return whether the record of an earlier run of a job is committed, and the cluster has it."""
-    return past.is_record(_build_run_file_path(run, name)) and _is_seen(name, run.cluster, chosen)
+    """Return whether the record of an earlier run of a job is committed and old enough, and the cluster has
+    it."""
+    return _is_recorded(_build_run_file_path(run, name), name, run.cluster, past, chosen)
 
 
 def is_run_recorded(run: PlannedRun, past: GitPast, chosen: RunSelection) -> bool:
-    """Return whether the record of the run that a spec describes is committed, and the cluster has it."""
-    return past.is_record(run.path) and _is_seen(run.name, run.cluster, chosen)
+    """Return whether the record of the run that a spec describes is committed and old enough, and the
+    cluster has it."""
+    return _is_recorded(run.path, run.name, run.cluster, past, chosen)
+
+
+def _is_recorded(path: str, name: str, cluster: str, past: GitPast, chosen: RunSelection) -> bool:
+    is_old = _is_old_enough(past.first_added_s(path), chosen)
+    return is_old and past.is_record(path) and _is_seen(name, cluster, chosen)
 
 
 def _is_seen(name: str, cluster: str, chosen: RunSelection) -> bool:
@@ -273,6 +282,11 @@ def _is_there(cluster: str, name: str, chosen: RunSelection) -> bool:
     if chosen.statuses is None or cluster != chosen.cluster:
         return True
     return any(not one.is_record for one in chosen.named(name))
+
+
+def _is_old_enough(added_s: int | None, chosen: RunSelection) -> bool:
+    """Return whether a run that came to Git at a time is at least as old as requested."""
+    return chosen.older_s is None or (added_s is not None and bool(_describe_run_age(added_s, chosen)))
 
 
 def _describe_run_age(since_s: int, chosen: RunSelection) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import UserError
+from gangplan.errors import UserError, build_unreadable_error
 from gangplan.records import dataclass
 
 TYPE = "https://in-toto.io/Statement/v1"
@@ -73,7 +73,7 @@ def read_statements(file: Path) -> list[RenderStatement]:
             raise UserError(f"{file} is no statement: it has more than {_MOST_BYTES >> 20} MiB")
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failed:
-        raise UserError(f"{file} cannot be read: {failed}", "Name a file of gangplan provenance.") from None
+        raise build_unreadable_error(file, failed, "Name a file of gangplan provenance.") from None
     found = [_parse_render_statement(file, document) for document in _parse_json_documents(file, text)]
     if not found:
         raise UserError(f"{file} holds no statement", "Write one: gangplan provenance --output DIR.")

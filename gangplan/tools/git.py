@@ -103,10 +103,12 @@ def commit_of(root: Path, revision: str) -> str:
         raise ToolError(f"this reads Git, and {missing.message}", "Install git.") from None
     if found.returncode == 0:
         return found.stdout.decode().strip()
-    if "not a git repository" in found.stderr or "dubious ownership" in found.stderr:
-        raise ToolError(
-            f"this reads Git: {join_first_lines(found.stderr, 1)}", "Use it in a clone of the repository."
-        )
+    if "not a git repository" in found.stderr:
+        help = "Use it in a clone of the repository, or begin one: git init, then git commit."
+        raise ToolError("this reads Git, but the workspace is in no repository", help)
+    if "dubious ownership" in found.stderr:
+        help = "Use a clone of your own, or trust this one: git config --global --add safe.directory FOLDER."
+        raise ToolError(f"this reads Git: {join_first_lines(found.stderr, 1).removeprefix('fatal: ')}", help)
     raise UserError(
         f"Git knows no revision '{revision}'",
         "Name a branch, tag or commit; in CI, fetch it first (a shallow clone lacks it).",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.tools.run import _KEPT
 from tests import workspaces
 from tests.review.repository import ENVIRONMENT, Repository, begin
 from tests.workspaces import SPEC, gangplan
@@ -70,7 +71,20 @@ def test_a_workspace_without_a_repository_is_an_environment_error(tmp_path: Path
     workspaces.stock(tmp_path / "alone")
     outcome = gangplan("plan", "-C", tmp_path / "alone", "--base", "main")
     assert outcome.code == Exit.ENVIRONMENT
-    assert "not a git repository" in outcome.err
+    assert "fatal: this reads Git, but the workspace is in no repository\n" in outcome.err
+    assert "git init" in outcome.err
+
+
+def test_a_repository_of_another_owner_is_an_environment_error(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch = "GIT_TEST_ASSUME_DIFFERENT_OWNER"  # of Git's own tests (setup.c)
+    monkeypatch.setenv(switch, "1")
+    monkeypatch.setattr("gangplan.tools.run._KEPT", (*_KEPT, switch))
+    outcome = repo.plan()
+    assert outcome.code == Exit.ENVIRONMENT
+    assert outcome.err.startswith("fatal: this reads Git: detected dubious ownership")
+    assert "safe.directory" in outcome.err
 
 
 def test_a_repository_without_commits_is_refused(tmp_path: Path) -> None:
