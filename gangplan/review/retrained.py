@@ -6,7 +6,9 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
+from gangplan.emit import EarlierRun
 from gangplan.emit.header import find_line_source
 from gangplan.generators.trainjob import IMAGE_DIGEST
 from gangplan.model.cost import format_hours
@@ -16,7 +18,9 @@ from gangplan.pipeline.reasons import RunReason, find_run_reason, format_changed
 from gangplan.pipeline.request import Request
 from gangplan.provenance.lines import render_run_files
 from gangplan.records import dataclass
-from gangplan.review.fields import ChangedField, compare_files_since_revision
+from gangplan.review.edits import EditKind, RunEdit
+from gangplan.review.fields import ChangedField, compare_fields, compare_files_since_revision, document_of
+from gangplan.review.sides import Sides
 from gangplan.review.totals import Total, total_of
 from gangplan.tools.revisions import Revision
 from gangplan.validate.problems import format_path
@@ -147,6 +151,38 @@ def explain_retrained_runs(
         message = "; ".join(part for part in parts if part)
         help = _rewrite_help(finding.help, keeping, again, every)
         found.append((replace(finding, message=message, help=help), None))
+    return found
+
+
+def add_retrain_causes(request: Request, sides: Sides, edits: Sequence[RunEdit]) -> list[RunEdit]:
+    """Return the edits of runs; those that are retrained have their causes, and how to keep the runs before.
+
+    Raises UserError and ToolError.
+    """
+    before, after = sides.before, sides.after
+    runs = {}
+    for one in edits:
+        if one.edit is EditKind.RETRAINED and one.before is not None and one.after is not None:
+            earlier = EarlierRun(one.before.path, before.tree.text(one.before.path))
+            runs[one.after.path] = RetrainedRun(earlier, one.after.path)
+    if not runs:
+        return list(edits)
+
+    @cache
+    def changed(file: str) -> list[ChangedField]:
+        old, new = (document_of(side.workspace, file) for side in (before, after))
+        return compare_fields(old.value, new) if old is not None and new is not None else []
+
+    causes = find_retrain_causes(after.workspace, request, list(runs.values()), after.tree.text, changed)
+    images = {path: one.image for path, one in causes.items()}
+    keeping = Keeping(after.workspace, sides.revision, images)
+    found = []
+    for one in edits:
+        run = runs.get(one.after.path) if one.edit is EditKind.RETRAINED and one.after is not None else None
+        if run is not None:
+            cause = causes.get(run.path, RetrainCause())
+            one = replace(one, causes=cause.fields, why=cause.words, keeping=keeping.describe(run))
+        found.append(one)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,40 @@ def test_the_help_keeps_all_runs_when_followed_literally(shared: Repository, is_
     shared.commit()
     outcome = gangplan("validate", "-C", shared.root, "--base", "main", "--keep-runs")
     assert [one.rule for one in outcome.findings] == ["run-kept", "run-kept"]
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_a_plan_says_what_retrains_each_run_its_price_and_the_way_out(
+    shared: Repository, is_committed: bool
+) -> None:
+    change(shared, CATALOG, OLD, NEW)
+    change(shared, TEAM, "WARN", "INFO")
+    if is_committed:
+        settle(shared)
+    runs = {one["job"]: one for one in shared.review()["runs"]}
+    assert {one["edit"] for one in runs.values()} == {"retrained"}
+    assert runs["other"]["causes"] == [
+        {"file": TEAM, "line": 13, "column": 30, "field": "defaults.env.NCCL_DEBUG"}
+    ]
+    assert [one["field"] for one in runs["filings"]["causes"]] == [
+        "images.openmpi.digest",
+        "defaults.env.NCCL_DEBUG",
+    ]
+    assert runs["filings"]["why"] == f"because of {DIGEST}, {VARIABLE}"
+    says = (
+        "Warning: 2 runs train again although their specs did not change, at most 272 GPU-hours (544.00 USD)."
+    )
+    for form in ("text", "markdown"):
+        out = unescape(shared.plan("--format", form).out).replace("\\", "")
+        assert says in out
+        assert f"because of {VARIABLE}" in out
+    follow(shared, runs["filings"]["keep"])
+    shared.commit()
+    assert shared.edits() == [("retrained", "other")]
+
+
+def test_a_plan_without_retrained_runs_has_no_causes(shared: Repository) -> None:
+    shared.write(third=workspaces.SPEC)
+    (run,) = shared.review()["runs"]
+    assert (run["causes"], run["why"], run["keep"]) == ([], "", "")
+    assert "Warning" not in shared.plan().out
