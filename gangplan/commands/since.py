@@ -33,14 +33,16 @@ def check_base(request: Request, base: str | None) -> None:
 def add_since_findings(request: Request, result: Result, base: str, today: TextsByPath) -> None:
     """Add the findings between a revision and a tree to those of a result.
 
-    A run that trains again since then is reported once, although it also differs from rendered/.
+    The revision is compared where HEAD branched off, so that what others merged since is not reported as
+    undone. A run that trains again since then is reported once, although it also differs from rendered/.
     """
     from gangplan.pipeline.base import check_changes_since
     from gangplan.provenance.lines import locate_findings
+    from gangplan.review.merged import check_coming_merge
     from gangplan.review.retrained import explain_retrained_runs
     from gangplan.tools.revisions import revision_of
 
-    workspace, revision = result.workspace, revision_of(request.root, f"{base.removesuffix('..')}..")
+    workspace, revision = result.workspace, revision_of(request.root, base)
     problems = check_changes_since(workspace, revision, today, request.clusters)
     told = {one.path for _, place in problems if place for one in place.retrained}
     facts = {one.path: one for one in result.facts}
@@ -50,7 +52,8 @@ def add_since_findings(request: Request, result: Result, base: str, today: Texts
     found = locate_findings(workspace, request, problems)
     again = [facts[path] for path in told if path in facts]
     kept = [one for one in result.findings if not _is_renamed_run(one, again)]
-    result.findings = sort_findings([*kept, *found])
+    coming = check_coming_merge(request, revision, today)
+    result.findings = sort_findings([*kept, *found, *coming])
 
 
 def _is_renamed_run(finding: Finding, again: Iterable[RunFacts]) -> bool:

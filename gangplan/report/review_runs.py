@@ -40,7 +40,7 @@ def build_runs_section(edits: Sequence[RunEdit]) -> Section:
 
 
 def _describe_retraining(again: Sequence[RunEdit]) -> str:
-    """Return that runs train again although nobody asked for it, what that takes, and how to keep them."""
+    """Return that runs train again although their specs are the same, what that takes, and how to keep them."""
     total = describe_total(total_of(one.after for one in again if one.after is not None))
     train, their = ("run trains", "its spec") if len(again) == 1 else ("runs train", "their specs")
     words = f"Warning: {len(again)} {train} again although {their} did not change, {total}."

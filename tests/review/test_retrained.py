@@ -202,3 +202,56 @@ def test_a_plan_without_retrained_runs_has_no_causes(shared: Repository) -> None
     (run,) = shared.review()["runs"]
     assert (run["causes"], run["why"], run["keep"]) == ([], "", "")
     assert "Warning" not in shared.plan().out
+
+
+@pytest.fixture
+def stale(shared: Repository) -> Repository:
+    """Check out a branch that adds a job, while main got another digest and was rendered."""
+    shared.write(third=workspaces.SPEC)
+    settle(shared)
+    shared.git("checkout", "-q", "main")
+    change(shared, CATALOG, OLD, NEW)
+    settle(shared)
+    shared.git("checkout", "-q", "topic")
+    return shared
+
+
+@pytest.mark.parametrize("command", [["validate"], ["render", "--check"]])
+def test_a_branch_is_not_blamed_for_what_others_merged_since(stale: Repository, command: list[str]) -> None:
+    outcome = gangplan(*command, "-C", stale.root, "--base", "main")
+    assert "run-replaced" not in outcome.err
+    (started,) = (one for one in outcome.findings if one.rule == "run-started")
+    assert "since the merge base with main" in started.message
+
+
+def test_a_revision_itself_can_be_compared(stale: Repository) -> None:
+    assert list(replaced(stale, base="main..")) == ["filings"]
+
+
+@pytest.mark.parametrize("command", [["validate"], ["render", "--check"]])
+def test_a_clean_merge_that_would_make_a_render_stale_is_reported_before(
+    stale: Repository, command: list[str]
+) -> None:
+    """Git merges both sides without a conflict, and the new run was rendered with the digest of before."""
+    (before,) = (stale.root / "rendered/lab/runs/nlp").glob("third-*.yaml")
+    outcome = gangplan(*command, "-C", stale.root, "--base", "main")
+    (found,) = (one for one in outcome.findings if one.rule == "rendered-stale")
+    assert found.severity == "warning"
+    says = re.search(rf"main has moved on: .*: {before.stem} would be (third-\w+)$", found.message)
+    assert says
+    stale.git("merge", "-q", "--no-edit", "main")
+    merged = gangplan("validate", "-C", stale.root, "--base", "main")
+    assert "rendered-stale" in {one.rule for one in merged.findings}
+    stale.render()
+    assert [path.stem for path in (stale.root / "rendered/lab/runs/nlp").glob("third-*.yaml")] == [says[1]]
+
+
+def test_a_merge_that_leaves_nothing_stale_is_not_reported(shared: Repository) -> None:
+    shared.write(third=workspaces.SPEC)
+    settle(shared)
+    shared.git("checkout", "-q", "main")
+    shared.write(fourth=workspaces.SPEC.replace("openmpi", "openmpi4"))
+    settle(shared)
+    shared.git("checkout", "-q", "topic")
+    outcome = gangplan("validate", "-C", shared.root, "--base", "main")
+    assert {one.rule for one in outcome.findings} <= {"run-started"}
