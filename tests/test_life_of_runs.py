@@ -182,16 +182,13 @@ def test_a_change_of_image_is_reported_with_its_cost_and_both_remedies(committed
     write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
     outcome = gangplan("validate", "-C", committed, "--base", "HEAD")
     by_rule = {one.rule: one for one in outcome.findings}
-    assert set(by_rule) == {"rendered-stale", "run-renamed", "run-replaced"}
-    assert by_rule["run-replaced"].severity == "warning"
-    assert "CPU-hours" in by_rule["run-renamed"].message or "GPU-hours" in by_rule["run-renamed"].message
-    assert "at most" in by_rule["run-replaced"].message
-    place = "images/catalog.yaml:6:13 (images.openmpi.digest)"
-    assert f"because of {place}" in by_rule["run-renamed"].message
-    assert by_rule["run-replaced"].message.endswith(f"; changed: {place}")
-    for one in (by_rule["run-renamed"], by_rule["run-replaced"]):
-        assert "--keep-runs" in one.help
-        assert "keep: true" in one.help
+    assert set(by_rule) == {"rendered-stale", "run-replaced"}  # the run is reported once
+    found = by_rule["run-replaced"]
+    assert found.severity == "warning"
+    assert re.search(r"at most [0-9]+ .PU-hours", found.message)
+    assert found.message.endswith("; because of images/catalog.yaml:6:13 (images.openmpi.digest)")
+    assert "--keep-runs" in found.help
+    assert "keep: true" in found.help
 
 
 @pytest.mark.parametrize(

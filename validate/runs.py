@@ -7,7 +7,6 @@ GPUs of each, its deadline.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gangplan.model import syncing
@@ -17,7 +16,7 @@ from gangplan.rules.lifecycle import RUN_REMOVED, RUN_REPLACED
 from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_RESUMED, RUN_RETIRED, RUN_STARTED, RUN_STOPPED
 from gangplan.validate.problems import Problem
-from gangplan.validate.run_hours import Bodies, ObjectKey, describe_run_hours, describe_total_hours
+from gangplan.validate.run_hours import Bodies, ObjectKey, describe_run_hours
 from gangplan.validate.sweep_runs import RunChange, merge_trial_changes
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 JOB = "gangplan.dev/job"
 STATE, STOPPED = "gangplan.dev/state", "stopped"
 SPEC_HASH = "gangplan.dev/spec-hash"
+# What helps as long as rendered/ still has the earlier run.
+KEEP_RUN = "To keep the old one, write keep: true in the spec or render with --keep-runs. "
 
 
 def meta_of(body: Body) -> Body:
@@ -72,12 +73,11 @@ def _compare_runs_in_git(
     before = {key: body for key, body in old.items() if key[0] in BACKEND_BY_KIND}
     after = {key: body for key, body in new.items() if key[0] in BACKEND_BY_KIND}
     heirs = {
-        _read_run_job_key(key, body): key
+        read_run_job_key(key, body): key
         for key, body in after.items()
         if key not in before and is_applied(body)
     }
     later = {(key[1], one.job): one for key, one in held[1].items()}
-    total = _describe_retraining_hours(before, after, heirs, new)
     told = set()
     for key, body in before.items():
         if key in after:
@@ -87,16 +87,14 @@ def _compare_runs_in_git(
             message = f"the record of run {key[2]} is removed: the engine deletes it from the cluster"
             yield RunChange(key, Problem((), message, "Git's history keeps what it was.", RUN_RETIRED), body)
         elif is_applied(body) and key not in held[1]:
-            heir = heirs.get(_read_run_job_key(key, body))
+            heir = heirs.get(read_run_job_key(key, body))
             told.add(heir)
-            template = later.get(_read_run_job_key(key, body))
+            template = later.get(read_run_job_key(key, body))
             problem = (
                 _report_run_left_to_template(key, template)
                 if template is not None
                 else _report_removed_run(key, body, heir, new)
             )
-            if total and problem.level is not None:  # once, with the first run that is retrained
-                problem, total = replace(problem, message=f"{problem.message}; {total}"), ""
             yield RunChange(
                 key, problem, body, heir, _explain_run_replacement(body, new[heir]) if heir else ""
             )
@@ -146,47 +144,32 @@ def _report_removed_run(key: ObjectKey, body: Body, heir: ObjectKey | None, new:
         message = f"run {key[2]} is removed from Git but not stopped: if it is not over, it continues unseen"
         help = "Set state: stopped in its spec first, and remove the spec in a later change."
         return Problem((), message, help, RUN_REMOVED)
-    is_same = _is_same(body, new[heir])
+    is_same = is_same_spec(body, new[heir])
     message = (
         f"run {key[2]} is replaced in Git by {heir[2]} ({_explain_run_replacement(body, new[heir])},"
         f" {describe_run_hours(new, heir)}); if the old one is not over, both run"
     )
     help = f"To end the old one, add to the spec: retired: [{key[2]}]."
     if is_same:
-        help = f"To keep the old one, write keep: true in the spec or render with --keep-runs. {help}"
+        help = f"{KEEP_RUN}{help}"
     return Problem((), message, help, RUN_REPLACED, level=Severity.WARNING if is_same else None)
 
 
-def _is_same(old: Body, new: Body) -> bool:
+def is_same_spec(old: Body, new: Body) -> bool:
+    """Return whether two runs are of the same spec: then only the platform or gangplan changed."""
     return bool(_read_spec_hash(old)) and _read_spec_hash(old) == _read_spec_hash(new)
 
 
 def _explain_run_replacement(old: Body, new: Body) -> str:
-    if _is_same(old, new):
+    if is_same_spec(old, new):
         return "the platform changed, not its spec, and the job is retrained"
     return "its spec changed"
 
 
-def _read_run_job_key(key: ObjectKey, body: Body) -> tuple[str, str]:
+def read_run_job_key(key: ObjectKey, body: Body) -> tuple[str, str]:
+    """Return namespace and job of a run, which all runs of the job share."""
     return key[1], str((meta_of(body).get("labels") or {}).get(JOB, key[2]))
 
 
 def _read_spec_hash(body: Body) -> str:
     return str((meta_of(body).get("annotations") or {}).get(SPEC_HASH, ""))
-
-
-def _describe_retraining_hours(
-    before: Bodies, after: Bodies, heirs: Mapping[tuple[str, str], ObjectKey], new: Bodies
-) -> str:
-    """Describe what all runs that are retrained take together; "" for at most one run."""
-    again = [
-        heir
-        for key, body in before.items()
-        if key not in after and is_applied(body) and (heir := heirs.get(_read_run_job_key(key, body)))
-        if _is_same(body, new[heir])
-    ]
-    return (
-        f"all {len(again)} runs that are retrained take {describe_total_hours(new, again)}"
-        if len(again) > 1
-        else ""
-    )

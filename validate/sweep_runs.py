@@ -30,7 +30,7 @@ _WORDS: dict[Rule, str] = {
     " old ones that are not over train next to the new ones",
 }
 _RETIRED = "To end the old ones: gangplan retire --write lists them in retired:."
-_KEEP = "To keep them, render with --keep-runs. "
+KEEP_TRIALS = "To keep them, render with --keep-runs. "
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ def merge_trial_changes(changes: Iterable[RunChange], new: Bodies) -> Iterator[t
     """Yield the changes, with equal ones of several runs of a sweep merged at the first of these runs."""
     groups: dict[object, list[RunChange]] = {}
     for one in changes:
-        sweep = _read_sweep_label(one.body)
+        sweep = read_sweep_label(one.body)
         kind = (one.key[1], sweep, one.problem.rule, one.problem.level) if sweep else one.key
         groups.setdefault(kind, []).append(one)
-    there = {(key[1], _read_sweep_label(body)) for key, body in new.items()} if groups else set()
+    there = {(key[1], read_sweep_label(body)) for key, body in new.items()} if groups else set()
     for first, *rest in groups.values():
-        sweep = _read_sweep_label(first.body)
+        sweep = read_sweep_label(first.body)
         is_there = (first.key[1], sweep) in there
         if rest:
             yield first.key, _merge_trial_problems(sweep, [first, *rest], new, is_there)
@@ -80,7 +80,7 @@ def _merge_trial_problems(sweep: str, changes: list[RunChange], new: Bodies, is_
     if first.problem.rule is RUN_REMOVED:
         help = _describe_trial_ending(changes, is_there)
     elif first.problem.rule is RUN_REPLACED:
-        help = (_KEEP if first.problem.level is not None else "") + _RETIRED
+        help = (KEEP_TRIALS if first.problem.level is not None else "") + _RETIRED
     return replace(first.problem, message=message, help=help)
 
 
@@ -92,5 +92,6 @@ def _describe_trial_ending(changes: list[RunChange], is_there: bool) -> str:
     return f"To end them, put their values back and write stopped: [{', '.join(trials)}]."
 
 
-def _read_sweep_label(body: Body) -> str:
+def read_sweep_label(body: Body) -> str:
+    """Return the sweep of a run; empty if it is of none."""
     return str(((body.get("metadata") or {}).get("labels") or {}).get(SWEEP, ""))

@@ -81,7 +81,7 @@ SyncBaseFlag = Annotated[
     str | None,
     typer.Option(
         "--base",
-        help="Also compare rendered/ with this Git revision, and report what a sync from there would refuse or leave behind.",
+        help="Also compare rendered/ with the merge base of HEAD and this Git revision (REF..: with itself), and report what a sync from there would refuse or leave behind.",
         metavar="REVISION",
     ),
 ]

@@ -6,6 +6,7 @@ import difflib
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gangplan.api.checks import resolve_day
 from gangplan.commands.common import choose_exit_code, print_findings
@@ -18,6 +19,7 @@ from gangplan.report.review_json import build_diff_document, build_review_docume
 from gangplan.report.review_markdown import GITHUB_MAX_BYTES, render_review_markdown
 from gangplan.report.review_sections import is_about_trees
 from gangplan.report.review_text import render_review_text
+from gangplan.review.retrained import add_retrain_causes
 from gangplan.review.review import Review, build_review
 from gangplan.review.scope import ReviewPart, resolve_review_part
 from gangplan.review.sides import Sides, open_both_sides
@@ -53,6 +55,7 @@ def print_plan_since(request: Request, flags: ReviewFlags) -> Exit:
     day, revision = resolve_day(flags.today), revision_of(request.root, flags.base)
     with open_both_sides(request, revision) as sides:
         review = build_review(request.root, sides, resolve_review_part(request, sides), day)
+        review = replace(review, edits=add_retrain_causes(request, sides, review.edits))
         _print_formatted_review(request, review, flags)
     return choose_exit_code(review.all_findings)
 

@@ -5,13 +5,16 @@ Modules that compare are imported only if there is something to compare.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gangplan.emit import FileOutcome
 from gangplan.errors import UserError
-from gangplan.findings import sort_findings
+from gangplan.findings import Finding, sort_findings
+from gangplan.model.run_facts import RunFacts
 from gangplan.pipeline.request import Request, Result
+from gangplan.rules.specs import RUN_RENAMED
 from gangplan.workspace import RENDERED
 
 if TYPE_CHECKING:
@@ -28,15 +31,36 @@ def check_base(request: Request, base: str | None) -> None:
 
 
 def add_since_findings(request: Request, result: Result, base: str, today: TextsByPath) -> None:
-    """Add the findings between a revision and a tree to those of a result."""
+    """Add the findings between a revision and a tree to those of a result.
+
+    The revision is compared where HEAD branched off, so that what others merged since is not reported as
+    undone. A run that trains again since then is reported once, although it also differs from rendered/.
+    """
     from gangplan.pipeline.base import check_changes_since
     from gangplan.provenance.lines import locate_findings
-    from gangplan.review.fields import add_changed_fields
+    from gangplan.review.merged import check_coming_merge
+    from gangplan.review.retrained import explain_retrained_runs
+    from gangplan.tools.revisions import revision_of
 
-    workspace = result.workspace
-    found = locate_findings(workspace, request, check_changes_since(workspace, base, today, request.clusters))
-    found = add_changed_fields(workspace, base, found)
-    result.findings = sort_findings([*result.findings, *found])
+    workspace, revision = result.workspace, revision_of(request.root, base)
+    problems = check_changes_since(workspace, revision, today, request.clusters)
+    told = {one.path for _, place in problems if place for one in place.retrained}
+    facts = {one.path: one for one in result.facts}
+    problems = explain_retrained_runs(
+        workspace, request, problems, revision, lambda path: today.get(path, ""), facts
+    )
+    found = locate_findings(workspace, request, problems)
+    again = [facts[path] for path in told if path in facts]
+    kept = [one for one in result.findings if not _is_renamed_run(one, again)]
+    coming = check_coming_merge(request, revision, today)
+    result.findings = sort_findings([*kept, *found, *coming])
+
+
+def _is_renamed_run(finding: Finding, again: Iterable[RunFacts]) -> bool:
+    """Return whether a finding reports that one of some runs has another name in rendered/."""
+    return finding.rule is RUN_RENAMED and any(
+        finding.where.file == one.source and finding.clue.given == (one.cluster, one.name) for one in again
+    )
 
 
 def rendered_tree(folder: Path) -> TextsByPath:

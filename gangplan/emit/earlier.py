@@ -9,7 +9,7 @@ from dataclasses import field
 from pathlib import Path
 
 from gangplan.emit.header import read_header_source
-from gangplan.findings import Finding, Location
+from gangplan.findings import Clue, Finding, Location
 from gangplan.model.cost import describe_max_use
 from gangplan.model.job import Job
 from gangplan.records import dataclass
@@ -147,4 +147,4 @@ def build_renamed_finding(
         " to keep this one alone, write keep: true in its spec. The catalog lists an image that they keep"
         " under earlier:."
     )
-    return Finding(RUN_RENAMED, where, message, help)
+    return Finding(RUN_RENAMED, where, message, help, clue=Clue(kind="run", given=(cluster, name)))

@@ -6,18 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
 
+from gangplan.emit import EarlierRun
 from gangplan.emit.header import find_line_source
 from gangplan.findings import FieldPath, Finding, Location
+from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
 from gangplan.resolve.platform import resolve_platform
-from gangplan.rules.lifecycle import BASE_UNREADABLE
+from gangplan.rules.lifecycle import BASE_UNREADABLE, RUN_REPLACED
 from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_STARTED
 from gangplan.source import ManifestError, load_objects
 from gangplan.tools.git import read_files_at
+from gangplan.tools.revisions import Revision
 from gangplan.validate.problems import format_path
 from gangplan.validate.run_hours import ObjectKey
+from gangplan.validate.runs import is_applied, is_same_spec, read_run_job_key
+from gangplan.validate.sweep_runs import read_sweep_label
 from gangplan.validate.transition import check_transition
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import RENDERED, Workspace
@@ -27,16 +32,36 @@ TextsByPath = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class RetrainedRun:
+    """A run that trains again although its spec is the same: its earlier file, and the path of today's."""
+
+    earlier: EarlierRun
+    path: str
+
+    @property
+    def cluster(self) -> str:
+        """Its cluster."""
+        return self.path.partition("/")[0]
+
+    @property
+    def team(self) -> str:
+        """Its team."""
+        return self.path.split("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectPlace:
     """An object of a tree: its file, its index in that file, and the file that it was made from.
 
-    `source` is empty if that file is gone. `changed` are the fields of the object that a finding is about.
+    `source` is empty if that file is gone. `changed` are the fields of the object that a finding is about,
+    `retrained` the runs.
     """
 
     path: str
     index: int
     source: str
     changed: tuple[FieldPath, ...] = ()
+    retrained: tuple[RetrainedRun, ...] = ()
 
     @property
     def home(self) -> Location:
@@ -53,16 +78,16 @@ ObjectFinding = tuple[Finding, ObjectPlace | None]
 
 
 def check_changes_since(
-    workspace: Workspace, revision: str, today: TextsByPath, covers: Iterable[str] = ()
+    workspace: Workspace, revision: Revision, today: TextsByPath, covers: Iterable[str] = ()
 ) -> list[ObjectFinding]:
     """Return the findings between rendered/ at a revision and the current tree, cluster by cluster.
 
     Each is at the top of the file that made the object, or of its rendered file if that is gone. `covers`
-    limits the clusters. Raises UserError for an unknown revision, ToolError without git.
+    limits the clusters. Raises ToolError without git.
     """
     before = {
         path: data.decode("utf-8", "replace")
-        for path, data in read_files_at(workspace.root, revision, RENDERED).items()
+        for path, data in read_files_at(workspace.root, revision.commit, RENDERED).items()
         if path.endswith(".yaml")
     }
     names = list(covers) or sorted({path.partition("/")[0] for path in (*before, *today)})
@@ -103,7 +128,7 @@ def _add_object_count(finding: Finding, more: int) -> Finding:
 
 
 def _check_cluster_transition(
-    workspace: Workspace, name: str, revision: str, before: TextsByPath, after: TextsByPath
+    workspace: Workspace, name: str, revision: Revision, before: TextsByPath, after: TextsByPath
 ) -> list[ObjectFinding]:
     if before == after:
         return []
@@ -112,6 +137,8 @@ def _check_cluster_transition(
     versions = versions_of(resolve_platform(workspace.clusters[name]))
     steps = check_transition([body for body, _ in old.values()], [body for body, _ in new.values()], versions)
     unread = {finding.where.file for finding, _ in problems}
+    since = f"the merge base with {revision.asked}" if revision.is_merge_base else revision.asked
+    again = _find_retrained_runs(old, new, before)
     for step in steps:
         kind, namespace, object_name = step.key
         if step.problem.rule is RUN_STARTED and f"{RENDERED}/{new[step.key][1].path}" in unread:
@@ -122,15 +149,46 @@ def _check_cluster_transition(
         finding = Finding(
             problem.rule,
             spot.home,
-            f"{problem.message} (since {revision}, cluster {name})",
+            f"{problem.message} (since {since}, cluster {name})",
             problem.help,
             about if problem.severity is Severity.ERROR else "",
             format_path(problem.path),
             clusters=(name,),
             level=problem.level,
         )
-        problems.append((finding, _find_current_object_place(step.key, problem.path, old, new)))
+        place = _find_current_object_place(step.key, problem.path, old, new)
+        if problem.rule is RUN_REPLACED and problem.severity is Severity.WARNING:
+            place = replace(old[step.key][1], retrained=_select_trials_of_run(step.key, old, again))
+        problems.append((finding, place))
     return problems
+
+
+def _find_retrained_runs(old: Objects, new: Objects, before: TextsByPath) -> dict[ObjectKey, RetrainedRun]:
+    """Return the runs that train again although their specs are the same, by the keys that they had."""
+    heirs = {
+        read_run_job_key(key, body): (body, place)
+        for key, (body, place) in new.items()
+        if key[0] in BACKEND_BY_KIND and key not in old and is_applied(body)
+    }
+    found = {}
+    for key, (body, place) in old.items() if heirs else ():
+        if key[0] in BACKEND_BY_KIND and key not in new and is_applied(body):
+            heir = heirs.get(read_run_job_key(key, body))
+            if heir is not None and is_same_spec(body, heir[0]):
+                found[key] = RetrainedRun(EarlierRun(place.path, before[place.path]), heir[1].path)
+    return found
+
+
+def _select_trials_of_run(
+    key: ObjectKey, old: Objects, again: Mapping[ObjectKey, RetrainedRun]
+) -> tuple[RetrainedRun, ...]:
+    """Return a retrained run, or all of its sweep, which one finding is about."""
+    sweep = read_sweep_label(old[key][0])
+    return tuple(
+        run
+        for one, run in again.items()
+        if one == key or (sweep and one[1] == key[1] and read_sweep_label(old[one][0]) == sweep)
+    )
 
 
 def _find_current_object_place(

@@ -19,7 +19,7 @@ from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE, build_run_re
 from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND
 from gangplan.objects import Body
 from gangplan.pipeline.lineage import annotate_image_digest
-from gangplan.pipeline.reasons import explain_new_run
+from gangplan.pipeline.reasons import find_run_reason
 from gangplan.plan import RunPlan
 from gangplan.plan.names import DATED_SUFFIX, FIXED_FIELDS, format_run_name, hash_content, is_hashed_kind
 from gangplan.rules.grants import RUN_FORGED
@@ -92,7 +92,7 @@ def _explain_run_difference(
     old = set(earlier.text.replace(earlier.name, unit.run_name).splitlines())
     lines = (cluster, *(line for text in texts for line in text.splitlines() if line not in old))
     if lines not in runs.reasons:
-        runs.reasons[lines] = explain_new_run(unit, earlier, bodies, tracer)
+        runs.reasons[lines] = find_run_reason(unit, earlier, bodies, tracer()).words
     return runs.reasons[lines]
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gangplan.emit import EarlierRun
-from gangplan.findings import FieldPath
+from gangplan.findings import FieldPath, Location
 from gangplan.objects import Body, walk_leaves
 from gangplan.plan import RunPlan
 from gangplan.plan.names import is_hashed_kind
+from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_objects
 from gangplan.trace import Tracer
 from gangplan.trace.cause import Cause
@@ -22,21 +23,37 @@ from gangplan.validate.problems import format_path
 _MOST = 3
 
 
-def explain_new_run(
-    unit: RunPlan, earlier: EarlierRun, bodies: Sequence[Body], tracer: Callable[[], Tracer]
-) -> str:
-    """Return `because of images/catalog.yaml:6:13 (images.openmpi.digest)`, or the fields of a run that
-    differ.
+@dataclass(frozen=True, slots=True)
+class RunReason:
+    """Why a run is a new one although its spec is the same.
+
+    `places` are fields of shared files whose value of today made a field of the run another one, each with
+    its name; `fields` are the fields of the run that differ, which is all that is known without `places`.
+    """
+
+    places: tuple[tuple[str, Location], ...] = ()
+    fields: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """`because of images/catalog.yaml:6:13 (images.openmpi.digest)`, or `different in` some fields."""
+        if self.places:
+            return f"because of {format_changed_places(self.places)}"
+        return f"different in {_format_shortened_list(self.fields, 'fields')}" if self.fields else ""
+
+
+def find_run_reason(unit: RunPlan, earlier: EarlierRun, bodies: Sequence[Body], trace: Tracer) -> RunReason:
+    """Return why a run is not the earlier one: the places that decide the fields which differ.
 
     Only what makes another run counts; labels and the like may change without one.
     """
     try:
         before = load_objects(earlier.text.replace(earlier.name, unit.run_name))
     except ManifestError:
-        return ""  # reported elsewhere
+        return RunReason()  # reported elsewhere
     old = {body["kind"]: body for body in before}
-    trace, values = tracer(), _build_written_value_lookup(unit)
-    certain: dict[str, None] = {}
+    values = _build_written_value_lookup(unit)
+    certain: dict[tuple[str, Location], None] = {}
     fields: dict[str, None] = {}
     for index, body in enumerate(bodies):
         if not is_hashed_kind(body["kind"]):
@@ -46,22 +63,23 @@ def explain_new_run(
             # Only causes whose value is in the new field and was not in the old one: others that decide the
             # field may not have changed at all.
             certain.update(
-                (_describe_cause_place(one), None) for one in found if _is_in(values(one), value, was)
+                ((format_path(one.field), one.where), None)
+                for one in found
+                if one.where is not None and _is_in(values(one), value, was)
             )
             fields[f"{body['kind']} {format_path(path)}"] = None
-    if certain:
-        return f"because of {_format_shortened_list(list(certain), 'places')}"
-    return f"different in {_format_shortened_list(list(fields), 'fields')}" if fields else ""
+    return RunReason(tuple(certain), tuple(fields))
+
+
+def format_changed_places(places: Sequence[tuple[str, Location]]) -> str:
+    """Return `images/catalog.yaml:6:13 (images.openmpi.digest)` for each place, or for the first of many."""
+    told = [f"{where}{f' ({field})' if field else ''}" for field, where in places]
+    return _format_shortened_list(told, "places")
 
 
 def _format_shortened_list(words: Sequence[str], what: str) -> str:
     more = [f"{len(words) - _MOST} other {what}"] if len(words) > _MOST else []
     return ", ".join([*words[:_MOST], *more])
-
-
-def _describe_cause_place(cause: Cause) -> str:
-    steps = ".".join(map(str, cause.field))
-    return f"{cause.where}{f' ({steps})' if steps else ''}"
 
 
 def _find_changed_fields(old: Body, new: Body) -> Iterator[tuple[FieldPath, Any, Any]]:

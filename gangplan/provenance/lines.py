@@ -14,6 +14,7 @@ from gangplan.pipeline.platform import check_platform_files, find_closed_cluster
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import PlannedRun, WorkerOptions, create_worker
+from gangplan.plan import RunPlan
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.policy.trace import build_policy_tracer
 from gangplan.records import dataclass
@@ -30,7 +31,7 @@ class RenderedFile:
     """One file below rendered/: its path there, its text, its objects, and the tracer of their fields.
 
     In the objects of a run the hash of its name is a placeholder; `names` are the name with it and the real
-    name.
+    name. `unit` is the run that a spec describes.
     """
 
     path: str
@@ -38,6 +39,7 @@ class RenderedFile:
     bodies: tuple[Body, ...]
     tracer: Tracer
     names: tuple[str, str] = ("", "")
+    unit: RunPlan | None = None
 
     def shown(self, value: object) -> object:
         """Return a value as it is in the file."""
@@ -67,7 +69,8 @@ def render_run_files(workspace: Workspace, request: Request) -> tuple[list[Rende
         text = result.texts[run.path]
         bodies = tuple(load_objects(text.replace(run.name, run.unit.run_name)))
         tracer = tracer_of(run.unit, bodies, workspace.components[run.cluster])
-        found.append(RenderedFile(run.path, text, bodies, tracer, (run.unit.run_name, run.name)))
+        names = run.unit.run_name, run.name
+        found.append(RenderedFile(run.path, text, bodies, tracer, names, run.unit))
         folder = run.path.rpartition("/")[0]
         scripts.setdefault(folder, run)
         for name in run.unit.job.retired:  # an earlier run of the job, as the record that it is

@@ -134,6 +134,11 @@ def _build_run_edit_document(one: RunEdit) -> dict[str, Any]:
         "run": one.run or (one.after.name if one.after else ""),
         "goesOn": one.goes_on,
         "waitsFor": list(one.waits),
+        "causes": [
+            {"file": at.file, "line": at.line, "column": at.column, "field": name} for name, at in one.causes
+        ],
+        "why": one.why,
+        "keep": one.keeping,
         "before": _build_run_facts_document(one.before),
         "after": _build_run_facts_document(one.after),
     }

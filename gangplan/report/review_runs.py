@@ -10,21 +10,24 @@ from gangplan.model.run_facts import RunFacts
 from gangplan.model.starts import NoZonesError
 from gangplan.report.section import ARROW, Section, SectionRow, format_count
 from gangplan.review.edits import STARTING_EDITS, EditKind, RunEdit
+from gangplan.review.retrained import describe_total
 from gangplan.review.totals import Total, total_of
 
 # Edits by which another run, or another template of runs, replaces one.
 _REPLACING = (EditKind.CHANGED, EditKind.RETRAINED, EditKind.SCHEDULED)
+# For how many runs the steps that keep them are listed: a comment has no room for many.
+_MOST_KEPT = 2
 _ENDING = (EditKind.STOPPED, EditKind.REMOVED, EditKind.ARCHIVED)
 
 
 def build_runs_section(edits: Sequence[RunEdit]) -> Section:
     """Return what happens to each run; the trials of a sweep are one row."""
-    columns = ("edit", "job", "cluster", "run", "continues", "GPUs", "at most", "cost", "admission")
+    columns = ("edit", "job", "cluster", "run", "continues", "GPUs", "at most", "cost", "admission", "cause")
     below = ""
     if any(one.goes_on for one in edits):
         below = "A run that continues goes on until it is over; retired: in the spec ends it."
-    if any(one.edit is EditKind.RETRAINED for one in edits):
-        below = f"{below} To keep a run instead of retraining it, write keep: true in its spec, or render with --keep-runs.".strip()
+    if again := [one for one in edits if one.edit is EditKind.RETRAINED]:
+        below = f"{_describe_retraining(again)} {below}".strip()
     if any(one.edit is EditKind.SCHEDULED for one in edits):
         below = f"{below} What is scheduled holds from the next start on.{_describe_monthly_starts(edits)}".strip()
     if any(one.edit in (EditKind.WAITS, EditKind.RELEASED) for one in edits):
@@ -33,6 +36,24 @@ def build_runs_section(edits: Sequence[RunEdit]) -> Section:
         below = f"{below} Runs that a schedule created go on when it ends.".strip()
     return Section(
         "Runs", columns, [_build_edit_group_row(group) for group in _group_sweep_edits(edits)], "run", below
+    )
+
+
+def _describe_retraining(again: Sequence[RunEdit]) -> str:
+    """Return that runs train again although their specs are the same, what that takes, and how to keep them."""
+    total = describe_total(total_of(one.after for one in again if one.after is not None))
+    train, their = ("run trains", "its spec") if len(again) == 1 else ("runs train", "their specs")
+    words = f"Warning: {len(again)} {train} again although {their} did not change, {total}."
+    needed = [one for one in again if one.keeping and not one.keeping.startswith("write keep: true")]
+    if not needed:
+        return f"{words} To keep a run instead of retraining it, write keep: true in its spec, or render with --keep-runs."
+    for one in needed[:_MOST_KEPT]:
+        words += f" To keep {one.before.name if one.before else one.run}: {one.keeping}."
+    more = len(needed) - _MOST_KEPT
+    return (
+        f"{words} {format_count(more, 'other run')} likewise: --format json has the steps."
+        if more > 0
+        else words
     )
 
 
@@ -65,13 +86,15 @@ def _build_edit_group_row(group: Sequence[RunEdit]) -> SectionRow:
         format_count(going, "run") if going else "",
     )
     if first.edit not in STARTING_EDITS:
-        return (*head, "", "", "", "")
+        return (*head, "", "", "", "", "")
     hours = f"{format_hours(total.gpu_hours)} GPU-hours"
     if not total.gpus:
         hours = f"{format_hours(total.cpu_hours)} CPU-hours"
     verdicts = {one.facts.verdict for one in group}
     verdict = verdicts.pop() if len(verdicts) == 1 else "not the same for all"
-    return (*head, f"{facts.gpus} each" if facts.gpus else "", hours, format_total_cost(total), verdict)
+    reasons = {one.why for one in group}
+    why = reasons.pop() if len(reasons) == 1 else "not the same for all"
+    return (*head, f"{facts.gpus} each" if facts.gpus else "", hours, format_total_cost(total), verdict, why)
 
 
 def _build_run_edit_row(one: RunEdit) -> SectionRow:
@@ -89,9 +112,9 @@ def _build_run_edit_row(one: RunEdit) -> SectionRow:
         if not facts.gpus:
             hours = f"{format_hours(facts.cpu_hours)} CPU-hours"
         takes = (str(facts.gpus or ""), hours, f"{facts.cost} {facts.currency}".strip())
-        return (*job, *takes, facts.verdict)
+        return (*job, *takes, facts.verdict, one.why)
     words = "not known: the workspace has errors" if edit is EditKind.BROKEN else ""
-    return (*job, "", "", "", words)
+    return (*job, "", "", "", words, "")
 
 
 def _describe_monthly_starts(edits: Sequence[RunEdit]) -> str:

@@ -102,6 +102,14 @@ def _build_run_edit_schema() -> dict[str, Any]:
                 **_TEXT,
                 "description": "The run that continues next to the new one, if it is not over.",
             },
+            "causes": {
+                **_build_array_schema(
+                    _build_object_schema({"file": _TEXT, "line": _COUNT, "column": _COUNT, "field": _TEXT})
+                ),
+                "description": "The fields of shared files that retrain a run.",
+            },
+            "why": {**_TEXT, "description": "The cause of a retrained run in words."},
+            "keep": {**_TEXT, "description": "The steps that keep the run before instead of retraining it."},
             "before": {"anyOf": [_build_run_facts_schema(), {"type": "null"}]},
             "after": {"anyOf": [_build_run_facts_schema(), {"type": "null"}]},
         }

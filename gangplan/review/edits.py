@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from gangplan.model.run_facts import RunFacts
 from gangplan.records import dataclass
+from gangplan.review.fields import ChangedField
 from gangplan.review.sides import Side
 
 
@@ -37,6 +38,9 @@ class RunEdit:
 
     `spec` is its file, after or else before. `run` is the one that is retired, if that is another. `waits`
     are the runs that must be complete before today's run is created; for a sweep, its name.
+
+    A retrained run has `causes`, which are fields of shared files, each with its place; `why` names them in
+    words, and `keeping` are the steps that keep the run before.
     """
 
     edit: EditKind
@@ -45,6 +49,9 @@ class RunEdit:
     after: RunFacts | None
     run: str = ""
     waits: tuple[str, ...] = ()
+    causes: tuple[ChangedField, ...] = ()
+    why: str = ""
+    keeping: str = ""
 
     @property
     def facts(self) -> RunFacts:

@@ -135,7 +135,12 @@ RUN_REPLACED = Rule(
         "A changed spec is a new run with a new name. Nothing stops the old one, so if it has not "
         "finished, both train and both count against the quota."
     ),
-    fix="If the old run has not finished, end it as the message says.",
+    fix=(
+        "If the old run has not finished, end it as the message says. If only the platform changed, the old run can be "
+        "kept instead: keep: true in the spec, as long as rendered/ has the old run. Once the new one is committed, first "
+        "bring it back: git checkout main -- rendered/<cluster>/runs/<team>/<run>.yaml, then keep: true, then gangplan "
+        "render."
+    ),
 )
 
 RUNTIME_EDITED = Rule(

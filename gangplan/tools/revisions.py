@@ -8,6 +8,7 @@ and the index are never written, no hook runs (`core.fsmonitor` is one), and no 
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -171,6 +172,19 @@ def list_unmerged_files(root: Path) -> dict[str, tuple[int, ...]]:
             path = name.decode("utf-8", "surrogateescape")
             found.setdefault(path, []).append(int(facts.split()[2]))
     return {path: tuple(stages) for path, stages in found.items()}
+
+
+def merge_texts(root: Path, own: bytes | None, base: bytes | None, theirs: bytes | None) -> bytes | None:
+    """Return a file that both sides of a merge changed, as Git joins it; None if it stops."""
+    if own is None or base is None or theirs is None:
+        return None
+    with tempfile.TemporaryDirectory("-merge") as folder:
+        names = []
+        for name, data in (("own", own), ("base", base), ("theirs", theirs)):
+            (Path(folder) / name).write_bytes(data)
+            names.append(str(Path(folder) / name))
+        done = _run_git_command(root, "merge-file", "-p", *names, ok=(*range(128), 255))
+    return None if done.returncode else done.stdout
 
 
 def find_merge_parents(root: Path) -> tuple[str, ...]:
