@@ -65,12 +65,14 @@ class EarlierRuns:
     """Why runs are others, by the lines that differ: a digest changes thousands of runs in the same way."""
     _folders: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
-    def find(self, path: str, job: str, spec_hash: str, without: Collection[str] = ()) -> EarlierRun | None:
+    def find(
+        self, path: str, job: str, spec_hash: str, without: Collection[str] = (), is_kept: bool = False
+    ) -> EarlierRun | None:
         """Return a run of the same job and the same spec under another name than `path`, if there is one.
 
-        It is the run that `path` takes the place of, so there is none if `path` is in the tree already. A
-        record is the last choice: it may be of a run that ended before that one. `without` are the names of
-        runs that are over.
+        It is the run that `path` takes the place of, so there is none if `path` is in the tree already,
+        unless one that was brought back `is_kept` instead. A record is the last choice: it may be of a run
+        that ended before that one. `without` are the names of runs that are over.
         """
         folder, _, own = path.rpartition("/")
         found = list[EarlierRun]()
@@ -82,7 +84,7 @@ class EarlierRuns:
             if run is not None and match and match.group(1) == spec_hash:
                 found.append(run)
         if found and (same := self.read(path)) is not None:
-            found.insert(0, same)
+            found.insert(len(found) if is_kept else 0, same)
         first = min(found, key=lambda run: run.is_record, default=None)
         return None if first is None or first.path == path else first
 

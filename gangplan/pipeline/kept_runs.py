@@ -60,10 +60,9 @@ def name_run(
     changed says why.
     """
     name = format_run_name(unit.job.name, hash_content(bodies, unit.job.run, texts))
-    earlier = runs.find(
-        build_run_path(cluster, unit, name), unit.job.name, unit.job.spec_hash, unit.job.retired
-    )
     job = unit.job
+    path = build_run_path(cluster, unit, name)
+    earlier = runs.find(path, job.name, job.spec_hash, job.retired, is_kept or job.is_kept)
     if earlier is not None and job.is_dated and not (is_kept or job.is_kept or job.is_stopped):
         return name, None, []  # nothing starts before it is due
     if earlier is None or job.is_archived:  # an archived run is never applied, so its name may change

@@ -386,6 +386,8 @@ def test_the_cache_does_not_change_the_plan(repo: Repository, change: str) -> No
     assert found[0] == found[1] == found[2]
     again = [repo.review(), repo.review("--no-cache")]
     assert again[0] == again[1]
+    for one in (*again[0]["runs"], *found[0]["runs"]):
+        del one["keep"]  # the steps depend on what rendered/ has
     assert again[0]["runs"] == found[0]["runs"]
 
 
