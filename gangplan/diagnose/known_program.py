@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM, KnownCause
+from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
 
 CAUSES = (
     KnownCause(
@@ -121,7 +121,7 @@ CAUSES = (
             "Install the provider's libraries in the image (rdma-core, UCX, aws-ofi-nccl).",
         ),
         ("rdma-fallback", "rdma-missing", "rdma-devices"),
-        SYMPTOM,
+        ASIDE,
     ),
     KnownCause(
         "locked-memory",

@@ -104,7 +104,7 @@ def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: Ru
     host = parse_pod_name(facts.get("host", ""))
     if host.role:
         whose = replace(whose, run=host.run, role=host.role, worker=host.worker)
-    return Sighting(one.cause, file, line, "", said, whose, at, facts)
+    return Sighting(one.cause, file, line, "", said, whose, at, facts, one.is_warning)
 
 
 def _shorten_line_around_sign(text: str, one: FoundSign) -> str:

@@ -33,9 +33,10 @@ MPI_SIGNS = (
         r"host (?P<host>\S+) port \d+: (?:Connection refused|Connection timed out|No route to host|Network is unreachable|Operation timed out)",
     ),
     Sign("ssh-refused", "Connection refused on ", r"on (?P<host>\S+?):(?:22|2222)\b"),
-    Sign("ssh-refused", "kex_exchange_identification: "),
+    # Not kex_exchange_identification, which sshd prints at each TCP probe of the kubelet, nor the line after it there.
+    Sign("ssh-refused", "Connection ", r"^Connection (?:closed|reset) by (?P<host>\S+) port (?:22|2222)\s*$"),
     Sign("ssh-host-key", "Host key verification failed"),
-    Sign("ssh-host-key", "REMOTE HOST IDENTIFICATION HAS CHANGED"),
+    Sign("ssh-host-key", "REMOTE HOST IDENTIFICATION HAS CHANGED", is_sure=True),
     Sign(
         "ssh-denied",
         "Permission denied (",
@@ -43,7 +44,7 @@ MPI_SIGNS = (
     ),
     Sign("ssh-denied", "Authentication refused: bad ownership or modes"),
     Sign("ssh-denied", "Too many authentication failures"),
-    Sign("ssh-key-permissions", "UNPROTECTED PRIVATE KEY FILE"),
+    Sign("ssh-key-permissions", "UNPROTECTED PRIVATE KEY FILE", is_sure=True),
     Sign("ssh-key-permissions", "are too open.", r"Permissions \d+ for '(?P<what>[^']+)'"),
     Sign("ssh-key-permissions", "bad permissions", r"(?i)load key \"?(?P<what>[^\":]+)\"?: bad permissions"),
     Sign("ssh-key-permissions", "Bad owner or permissions on ", r"permissions on (?P<what>\S+)"),
@@ -51,10 +52,11 @@ MPI_SIGNS = (
     Sign("sshd-broken", "no hostkeys available"),
     Sign("sshd-broken", "Missing privilege separation directory"),
     Sign("sshd-broken", "Privilege separation user "),
-    Sign("sshd-broken", "Unable to load host key"),
-    Sign("sshd-broken", "Could not load host key"),
+    # One kind of key that is missing among others does not stop sshd, and neither does one address of two.
+    Sign("sshd-broken", "Unable to load host key", is_mild=True),
+    Sign("sshd-broken", "Could not load host key", is_mild=True),
     Sign("sshd-broken", "bad configuration options", r"terminating, \d+ bad"),
-    Sign("sshd-broken", "Bind to port ", r"Bind to port \d+ on \S+ failed"),
+    Sign("sshd-broken", "Bind to port ", r"Bind to port \d+ on \S+ failed", is_mild=True),
     Sign("sshd-broken", "Cannot bind any address"),
     Sign("user-unknown", "No user exists for uid ", r"uid (?P<what>\d+)"),
     Sign("user-unknown", "is unknown to the system", r"The user \((?P<what>\d+)\)"),
@@ -107,7 +109,7 @@ MPI_SIGNS = (
     Sign("program-architecture", "execvp error on file", r"on file (?P<what>\S+) \(Exec format"),
     # Ranks that do not find each other.
     Sign("mpi-unreachable", "at least one MPI process is unreachable"),
-    Sign("mpi-unreachable", "Open MPI failed to TCP connect to a peer"),
+    Sign("mpi-unreachable", "Open MPI failed to TCP connect to a peer", is_sure=True),
     Sign("mpi-unreachable", "connect() to ", r"connect\(\) to (?P<host>\S+)(?::\d+)? failed"),
     Sign("mpi-unreachable", "no active messages transport to"),
     Sign("mpi-unreachable", "no am bcopy transport to"),
@@ -120,14 +122,13 @@ MPI_SIGNS = (
     Sign("mpi-versions", "PMI server not found"),
     # A program of MPICH 5 under Open MPI's mpirun (src/util/mpir_pmi.c).
     Sign("mpi-versions", "Runtime environment uses unsupported PMI version"),
-    Sign("mpi-versions", "mca_base_component_repository_open: unable to open"),
+    Sign("mpi-versions", "mca_base_component_repository_open: unable to open", is_mild=True),
     Sign(
         "mpi-versions",
         "undefined symbol: ",
         r"undefined symbol: (?P<what>(?:ompi|opal|orte|MPI|PMPI|mca|MPIR)_\w+)",
     ),
     Sign("mpi-versions", "libmpi", r"(?P<what>libmpi\S*\.so\S*): cannot open shared object"),
-    Sign("mpi-versions", "WARNING: No preset parameters were found for the device"),
     # How it ended.
     Sign(
         "daemon-lost",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM, KnownCause
+from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
 from gangplan.diagnose.causes import group_causes_by_topic, list_causes
 from gangplan.reference.words import wrap_paragraph
 
 _DEPTHS = {
     SYMPTOM: "A symptom: where its root was seen, it is listed as what followed.",
     ENDING: "An ending: it says that something failed, and not what.",
+    ASIDE: "A note: it ends no run, and is the cause only where nothing else was seen.",
 }
 
 

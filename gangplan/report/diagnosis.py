@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM
+from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM
 from gangplan.diagnose.evidence import Log, Sighting
 from gangplan.diagnose.verdict import FoundCause, RunDiagnosis
 from gangplan.report.escape import escape_log_line, escape_markdown, escape_own_line
@@ -13,7 +13,7 @@ from gangplan.report.escape import escape_log_line, escape_markdown, escape_own_
 _WIDTH = 110
 _PARTS = 4
 _LINES = 8
-_DEPTHS = {0: "root", SYMPTOM: "symptom", ENDING: "ending"}
+_DEPTHS = {0: "root", SYMPTOM: "symptom", ENDING: "ending", ASIDE: "note"}
 _NOT_KNOWN = "not known: nothing that was saved says why"
 
 
@@ -38,6 +38,7 @@ def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
                 "title": one.cause.title,
                 "kind": _DEPTHS[one.cause.depth],
                 "follows": one.follows,
+                "warning": one.is_minor,
                 "count": one.count,
                 "seen": [_build_sighting_facts(each) for each in one.seen],
                 "means": one.cause.means,
@@ -97,10 +98,9 @@ def _render_run_diagnosis(verdict: RunDiagnosis) -> Iterator[str]:
             )
         if one.cause.rules:
             yield from _wrap_labeled_text("in CI", f"gangplan explain {' '.join(one.cause.rules)}")
-    rest = [one for one in verdict.found if one not in roots]
-    if rest:
+    for heading, rest in _group_other_causes(verdict):
         yield ""
-        yield "  and as it followed from that:" if roots else "  what is known:"
+        yield f"  {heading}:"
         for one in rest:
             first = one.seen[0]
             more = f" ({one.count} times)" if one.count > 1 else ""
@@ -109,6 +109,16 @@ def _render_run_diagnosis(verdict: RunDiagnosis) -> Iterator[str]:
             yield f"      {first.place}: {who}{first.text}"
     if not verdict.is_known:
         yield from _render_last_log_lines(verdict)
+
+
+def _group_other_causes(verdict: RunDiagnosis) -> Iterator[tuple[str, list[FoundCause]]]:
+    """Yield the causes below the roots under their headings: what followed from these, and what was minor."""
+    roots = verdict.roots if verdict.is_known else ()
+    rest = [one for one in verdict.found if one not in roots]
+    if followed := [one for one in rest if not one.is_minor]:
+        yield ("and as it followed from that" if roots else "what is known"), followed
+    if minor := [one for one in rest if one.is_minor]:
+        yield "also seen, and mostly harmless", minor
 
 
 def _describe_diagnosed_run(verdict: RunDiagnosis) -> str:
@@ -187,9 +197,8 @@ def render_diagnosis_markdown(verdicts: Sequence[RunDiagnosis], skipped: Sequenc
                 ),
                 "",
             ]
-        rest = [one for one in verdict.found if one not in roots]
-        if rest:
-            lines += ["And as it followed from that:" if roots else "What is known:", ""]
+        for heading, rest in _group_other_causes(verdict):
+            lines += [f"{heading[0].upper()}{heading[1:]}:", ""]
             lines += [
                 f"- {escape_markdown(one.cause.title)} (`{one.cause.id}`), {escape_markdown(one.seen[0].place)}"
                 for one in rest
