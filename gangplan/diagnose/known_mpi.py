@@ -188,6 +188,39 @@ CAUSES = (
         SYMPTOM,
     ),
     KnownCause(
+        "mpi-sizes",
+        "ranks call one MPI operation with different sizes",
+        "A rank sent more than another one had room for (MPI_ERR_TRUNCATE): counts or types differ, or a rank is at another call.",
+        (
+            "See whether all ranks call the operation with the same count and type, in the same order: a branch on the rank, a last batch that is smaller.",
+            "Print the shape on every rank just before the call that is named above.",
+        ),
+        unforeseen="It depends on the program and its data.",
+    ),
+    KnownCause(
+        "mpi-call",
+        "a call of MPI failed",
+        "MPI returned an error, and ends the program on errors unless told otherwise. Another rank that ended shows so, too.",
+        (
+            "Read the name of the call and of the error above: a rank that does not exist, a call before MPI_Init, a peer that is gone.",
+            "Where it names a connection, look at the rank that ended first.",
+        ),
+        (),
+        SYMPTOM,
+    ),
+    KnownCause(
+        "mpi-init",
+        "MPI could not start in a rank",
+        "MPI_Init failed: MPI found no transport that works, or did not reach what had started it.",
+        (
+            "Read the last line of the error's stack: it names the part that failed, such as a provider of libfabric or a component of Open MPI.",
+            "Try network: {transport: tcp} in the spec; where that helps, the libraries of the fabric are missing in the image.",
+            "See that the program was built against the MPI whose mpirun starts it.",
+        ),
+        (),
+        SYMPTOM,
+    ),
+    KnownCause(
         "daemon-lost",
         "mpirun lost a worker",
         "The connection to the daemon on a worker broke: its pod ended, or its node.",

@@ -298,6 +298,18 @@ CAUSES = (
         unforeseen="It depends on the program and its libraries.",
     ),
     KnownCause(
+        "aborted",
+        "a process aborted itself",
+        "SIGABRT (134): a C++ exception that was not caught, memory that glibc found damaged, or an assertion that does not hold.",
+        (
+            "Read the line above: the exception's what(), glibc's message (free(): invalid pointer), the assertion.",
+            "Damaged memory mostly comes from libraries that do not fit each other: build the extensions against the versions of the image.",
+            "Run it once with PYTHONFAULTHANDLER=1 in env, which prints where.",
+        ),
+        (),
+        SYMPTOM,
+    ),
+    KnownCause(
         "illegal-instruction",
         "its program needs newer processors",
         "SIGILL: it was built for instructions (AVX-512) that the node's processors do not have.",

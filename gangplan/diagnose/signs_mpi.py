@@ -10,6 +10,7 @@ from __future__ import annotations
 from gangplan.diagnose.signs import Sign
 
 _PROCESS = r"(?:Process name: +\[(?:\[[^\]]*\]|[^\[\]]*?),(?P<rank>\d+)\]|Exit code: +(?P<code>\d+))"
+_FATAL = r"Fatal error in "
 
 MPI_SIGNS = (
     # gangplan's own scripts.
@@ -118,7 +119,8 @@ MPI_SIGNS = (
     Sign("mpi-timeout", "PMI_Init", r"(?i)PMI_Init.*(?:timeout|failed)|PMIX.*TIMEOUT"),
     # --timeout and MPIEXEC_TIMEOUT (help-prun.txt, help-orterun.txt).
     Sign("deadline", "time limit for job execution has been reached"),
-    Sign("mpi-versions", "PMIX ERROR: UNREACH"),
+    # Open MPI 4 also prints it when it ends a job for another reason.
+    Sign("mpi-versions", "PMIX ERROR: UNREACH", is_mild=True),
     Sign("mpi-versions", "PMI server not found"),
     # A program of MPICH 5 under Open MPI's mpirun (src/util/mpir_pmi.c).
     Sign("mpi-versions", "Runtime environment uses unsupported PMI version"),
@@ -129,6 +131,26 @@ MPI_SIGNS = (
         r"undefined symbol: (?P<what>(?:ompi|opal|orte|MPI|PMPI|mca|MPIR)_\w+)",
     ),
     Sign("mpi-versions", "libmpi", r"(?P<what>libmpi\S*\.so\S*): cannot open shared object"),
+    # Calls of MPI (ompi/errhandler/help-mpi-errors.txt, help-mpi-runtime.txt; src/mpi/errhan of MPICH).
+    Sign("mpi-sizes", "MPI_ERR_TRUNCATE"),
+    Sign("mpi-sizes", ": Message truncated", _FATAL + r"(?:P?MPI_|internal_)(?P<what>\w+)"),
+    Sign("mpi-init", "Fatal error in ", _FATAL + r"(?:P?MPI_|internal_)Init(?:_thread)?:"),
+    Sign("mpi-init", "An error occurred in MPI_Init"),
+    Sign("mpi-init", "It looks like MPI_I", r"MPI_(?:INIT|Init|init) failed for some reason"),
+    Sign(
+        "mpi-init",
+        "No components were able to be opened in the ",
+        r"in the (?P<what>pml|btl|mtl|pmix) framework",
+    ),
+    Sign("mpi-init", "PML ", r"PML (?P<what>\S+) cannot be selected"),
+    Sign("mpi-call", "Fatal error in ", _FATAL + r"(?P<what>P?MPI_\w+|internal_\w+):"),
+    Sign("mpi-call", "*** An error occurred in MPI_", r"in (?P<what>MPI_\w+)"),
+    Sign(
+        "mpi-call",
+        "function was called ",
+        r"(?P<what>MPI_\w+)\(\) function was called (?:before MPI_INIT|after MPI_FINALIZE)",
+    ),
+    Sign("mpi-call", "Attempting to use an MPI routine", r"routine(?: \((?:internal_)?(?P<what>\w+)\))?"),
     # How it ended.
     Sign(
         "daemon-lost",
@@ -156,6 +178,7 @@ MPI_SIGNS = (
         for cause, number in (
             ("segmentation-fault", 11),
             ("illegal-instruction", 4),
+            ("aborted", 6),
             ("shared-memory", 7),
             ("killed", 9),
             ("told-to-end", 15),
@@ -170,11 +193,16 @@ MPI_SIGNS = (
     Sign("shared-memory", "Bus error (signal 7)"),
     Sign("shared-memory", "signal 7 (Bus error)", r"^signal 7"),
     Sign("illegal-instruction", "Illegal instruction (signal 4)"),
+    Sign("aborted", "signal 6 (Aborted)", r"^signal 6"),
+    Sign("aborted", "Aborted (signal 6)"),
     Sign("rank-failed", "noticed that process rank ", r"rank (?P<rank>\d+) .*on node (?P<host>\S+)"),
     Sign("rank-failed", "Per user-direction, the job has been aborted"),
     Sign("killed", "EXIT CODE: 9", r"= +EXIT CODE: 9\s*$"),
     Sign("segmentation-fault", "EXIT CODE: 11", r"= +EXIT CODE: 11\s*$"),
-    Sign("killed", "KILLED BY SIGNAL: 9"),
+    Sign("aborted", "EXIT CODE: 6", r"= +EXIT CODE: 6\s*$"),
+    Sign("aborted", "KILLED BY SIGNAL: 6"),
+    # Intel MPI kills the other ranks itself, and lists them first.
+    Sign("killed", "KILLED BY SIGNAL: 9", is_mild=True),
     Sign("segmentation-fault", "KILLED BY SIGNAL: 11"),
     Sign("rank-failed", "one or more processes exited with non-zero status", "", _PROCESS),
     Sign(

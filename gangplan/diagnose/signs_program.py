@@ -13,6 +13,7 @@ from gangplan.diagnose.signs import Sign
 _PYTHON = r"(?P<what>[\w.]+(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\b[^\n]*)"
 # The last line of a traceback, after the prefixes of mpirun, torch or kubectl.
 _RAISED = rf"^(?:\[[^\]]*\](?:<\w+>)?:? ?|(?:launcher|worker \d+) *\| )*{_PYTHON}"
+_HEAP = r"\b(?:free|munmap_chunk|[mr]e?alloc|malloc_consolidate)\(\): (?:invalid|double|corrupt|[um]\w*aligned|mismatch|memory|unsorted|smallbin|largebin|too many)"
 
 PROGRAM_SIGNS = (
     # Memory.
@@ -155,9 +156,39 @@ PROGRAM_SIGNS = (
     Sign(
         "segmentation-fault",
         "Segmentation fault",
-        r"Segmentation fault(?:\s+\(core dumped\)|\s*$|: )|\*\*\* Process received signal|line \d+: +\d+ Segmentation fault +\S",
+        r"Segmentation fault(?:\s+\(core dumped\)|\s*$|: | \(11\)$)|line \d+: +\d+ Segmentation fault +\S",
     ),
+    Sign("shared-memory", "Signal: Bus error (7)"),
+    Sign("illegal-instruction", "Signal: Illegal instruction (4)"),
     Sign("segmentation-fault", "Fatal Python error: Segmentation fault"),
+    # libstdc++; malloc and the checks of glibc 2.31 to 2.41; Open MPI's and Python's handlers of signals; bash; torchrun.
+    Sign(
+        "aborted",
+        "terminate called ",
+        r"terminate called (?:after throwing an instance of '(?P<what>[^']+)'|without an active exception|recursively)",
+        r"^\s*what\(\): +(?P<more>.+)",
+        1,
+    ),
+    *(
+        Sign("aborted", needle, _HEAP)
+        for needle in ("free(): ", "_chunk(): ", "lloc(): ", "_consolidate(): ")
+    ),
+    *(
+        Sign("aborted", needle)
+        for needle in (
+            "double free or corruption (",
+            "corrupted size vs. prev_size",
+            "corrupted double-linked list",
+            "*** stack smashing detected ***",
+            "*** buffer overflow detected ***",
+            "Signal: Aborted (6)",
+            "Fatal Python error: Aborted",
+            "Aborted (core dumped)",
+            "Signal 6 (SIGABRT)",
+        )
+    ),
+    Sign("aborted", "Assertion ", r": Assertion [`'].+ failed\.|Assertion failed in file \S+"),
+    Sign("aborted", "Aborted  ", r"line \d+: +\d+ Aborted +\S"),
     # Services come before files, since their errors are OSErrors too.
     Sign("certificate", "CERTIFICATE_VERIFY_FAILED"),
     Sign("certificate", "self-signed certificate in certificate chain"),
