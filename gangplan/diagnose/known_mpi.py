@@ -38,9 +38,20 @@ CAUSES = (
         "mpirun started, and not on all workers. Without the check, all ranks would have run on one of them.",
         (
             "Look at the first error of SSH or MPI above it.",
+            "Without an error, and with Open MPI 5, see that its launcher has PRTE_MCA_prte_default_hostfile.",
             "Install the same MPI at the same place in the images of launcher and workers.",
         ),
-        ("mpi-launch", "mpi-mismatch"),
+        ("mpi-launch", "mpi-mismatch", "mpi-hosts-unknown"),
+    ),
+    KnownCause(
+        "mpi-one-host",
+        "all ranks started on the launcher's host",
+        "mpirun did not read the hostfile, took its own host for the only one, and no error came of it. Open MPI 5 reads none of the variables of Open MPI 4 that Trainer sets. A launcher that is meant to run ranks (runLauncherAsNode) looks the same.",
+        (
+            "Leave PRTE_MCA_prte_default_hostfile in the launcher's environment, or name the file: mpirun --hostfile /etc/mpi/hostfile.",
+            "Compare mpirun --display map with the workers of gangplan plan SPEC.",
+        ),
+        ("mpi-hosts-unknown",),
     ),
     KnownCause(
         "ssh-refused",

@@ -108,6 +108,13 @@ MPI_SIGNS = (
     Sign("program-missing", "execvp error on file", r"on file (?P<what>\S+) \(No such file"),
     Sign("program-not-executable", "execvp error on file", r"on file (?P<what>\S+) \(Permission denied"),
     Sign("program-architecture", "execvp error on file", r"on file (?P<what>\S+) \(Exec format"),
+    # --display map and --report-bindings of Open MPI 5.0.11: a launcher of gangplan has no ranks.
+    Sign("mpi-one-host", "Data for node: ", r"node: (?P<host>\S+-launcher(?:-0-0)?)[.\s]"),
+    Sign(
+        "mpi-one-host",
+        "] Rank ",
+        r"\[(?P<host>\S+-launcher(?:-0-0)?)(?:\.\S*)?:\d+\] Rank (?P<rank>\d+) (?:is |bound )",
+    ),
     # Ranks that do not find each other.
     Sign("mpi-unreachable", "at least one MPI process is unreachable"),
     Sign("mpi-unreachable", "Open MPI failed to TCP connect to a peer", is_sure=True),
