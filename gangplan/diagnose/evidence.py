@@ -110,11 +110,15 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything that was read; `skipped` are files that are neither objects nor logs."""
+    """Everything that was read; `skipped` are files that are neither objects nor logs.
+
+    `broken` says of files in folders why they could not be read.
+    """
 
     things: tuple[SavedObject, ...]
     logs: tuple[Log, ...]
     skipped: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
 
 
 def parse_pod_name(name: str) -> RunPart:

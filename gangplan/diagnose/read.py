@@ -39,25 +39,42 @@ def all_signs() -> tuple[Sign, ...]:
 
 
 def read_evidence(named: Sequence[str], stdin: Callable[[], BinaryIO]) -> Evidence:
-    """Read files, folders and `-`. Raises UserError for a file that is missing, unreadable or cut off."""
+    """Read files, folders and `-`. Raises UserError for a file that is missing, unreadable or cut off.
+
+    One of a folder is left out, since the others may say enough.
+    """
     things: list[SavedObject] = []
     logs: list[Log] = []
     skipped: list[str] = []
+    broken: list[str] = []
     signs = all_signs()
-    for file, opened in _find_evidence_sources(named, stdin):
-        with opened() as stream:
-            head = stream.read(_HEAD)
-            is_log = not _is_objects(file, head)
-            rest = _prepend_head_to_stream(head, stream)
-            if is_log:
-                log = scan_log(file, rest, signs, _parse_log_name(file))
-                if log is None:
-                    skipped.append(file)
-                elif log.lines:
-                    logs.append(log)
-                continue
-            things += _parse_saved_objects(file, _read_evidence_bytes(file, rest))
-    return Evidence(tuple(things), tuple(logs), tuple(skipped))
+    for file, is_named, opened in _find_evidence_sources(named, stdin):
+        try:
+            found = _read_evidence_file(file, opened, signs)
+        except UserError as error:
+            if is_named:
+                raise
+            broken.append(error.message)
+            continue
+        if found is None:
+            skipped.append(file)
+        elif isinstance(found, Log):
+            logs += [found] if found.lines else []
+        else:
+            things += found
+    return Evidence(tuple(things), tuple(logs), tuple(skipped), tuple(broken))
+
+
+def _read_evidence_file(
+    file: str, opened: Callable[[], BinaryIO], signs: tuple[Sign, ...]
+) -> Log | list[SavedObject] | None:
+    """Return the log or the objects of a file; None for one that is not text."""
+    with opened() as stream:
+        head = stream.read(_HEAD)
+        rest = _prepend_head_to_stream(head, stream)
+        if not _is_objects(file, head):
+            return scan_log(file, rest, signs, _parse_log_name(file))
+        return _parse_saved_objects(file, _read_evidence_bytes(file, rest))
 
 
 def scan_received_log(file: str, text: str, who: RunPart) -> Log:
@@ -70,11 +87,12 @@ def scan_received_log(file: str, text: str, who: RunPart) -> Log:
 
 def _find_evidence_sources(
     named: Sequence[str], stdin: Callable[[], BinaryIO]
-) -> Iterator[tuple[str, Callable[[], BinaryIO]]]:
+) -> Iterator[tuple[str, bool, Callable[[], BinaryIO]]]:
+    """Yield each file, whether it was named itself, and how to open it."""
     count = 0
     for name in named:
         if name == "-":
-            yield "standard input", stdin
+            yield "standard input", True, stdin
             continue
         path = Path(name)
         if not path.exists():
@@ -86,7 +104,7 @@ def _find_evidence_sources(
             count += 1
             if count > MOST_FILES:
                 raise UserError(f"{name} has more than {MOST_FILES} files", "Name those of one run.")
-            yield one.as_posix(), lambda one=one: _open_evidence_file(one)  # type: ignore[misc]
+            yield one.as_posix(), one == path, lambda one=one: _open_evidence_file(one)  # type: ignore[misc]
 
 
 def _open_evidence_file(path: Path) -> BinaryIO:

@@ -17,9 +17,16 @@ _DEPTHS = {0: "root", SYMPTOM: "symptom", ENDING: "ending", ASIDE: "note"}
 _NOT_KNOWN = "not known: nothing that was saved says why"
 
 
-def build_diagnosis_document(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> dict[str, object]:
+def build_diagnosis_document(
+    verdicts: Sequence[RunDiagnosis], skipped: Sequence[str], broken: Sequence[str] = ()
+) -> dict[str, object]:
     """Return the verdicts as JSON, version 1."""
-    return {"version": 1, "runs": [_build_diagnosis_facts(one) for one in verdicts], "skipped": list(skipped)}
+    return {
+        "version": 1,
+        "runs": [_build_diagnosis_facts(one) for one in verdicts],
+        "skipped": list(skipped),
+        "broken": list(broken),
+    }
 
 
 def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
@@ -64,7 +71,9 @@ def _build_sighting_facts(one: Sighting) -> dict[str, object]:
     }
 
 
-def render_diagnosis(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> str:
+def render_diagnosis(
+    verdicts: Sequence[RunDiagnosis], skipped: Sequence[str], broken: Sequence[str] = ()
+) -> str:
     """Return the verdicts for a terminal."""
     lines: list[str] = []
     well = [one for one in verdicts if one.is_well]
@@ -78,6 +87,8 @@ def render_diagnosis(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -
         lines += [f"nothing wrong: {names}", ""]
     if skipped:
         lines += [f"not read, because it is no text: {', '.join(skipped)}", ""]
+    if broken:
+        lines += [*(f"not read: {one}" for one in broken), ""]
     return "\n".join(escape_own_line(line) for line in lines[:-1]) + "\n"
 
 
@@ -168,7 +179,9 @@ def _build_log_sort_key(log: Log) -> tuple[bool, str]:
     return log.who.role != "launcher", log.file
 
 
-def render_diagnosis_markdown(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> str:
+def render_diagnosis_markdown(
+    verdicts: Sequence[RunDiagnosis], skipped: Sequence[str], broken: Sequence[str] = ()
+) -> str:
     """Return the verdicts as Markdown, for an issue or a chat."""
     lines: list[str] = []
     for verdict in verdicts:
@@ -206,4 +219,6 @@ def render_diagnosis_markdown(verdicts: Sequence[RunDiagnosis], skipped: Sequenc
             lines.append("")
     if skipped:
         lines += [f"Not read: {escape_markdown(', '.join(skipped))}.", ""]
+    if broken:
+        lines += [*(f"- Not read: {escape_markdown(one)}" for one in broken), ""]
     return "\n".join(lines)

@@ -291,3 +291,27 @@ def test_long_logs_and_lines_are_read() -> None:
     line = b"step 100 loss 2.31 tokens per second 12000 financial news of the day\n"
     assert log_of(line * 20_000).lines == 20_000
     assert log_of(b"x" * 3_000_000).lines == 1
+
+
+def test_a_file_of_a_folder_that_cannot_be_parsed_is_left_out_and_named(tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(POD))
+    (tmp_path / "cut.json").write_text(json.dumps(POD, indent=2)[:-20])
+    (tmp_path / "chart.yaml").write_text("a: [1\n{{ if .Values.x }}\nb: {")
+    (tmp_path / "worker-3.log").write_text("CUDA out of memory\n")
+    outcome = gangplan("diagnose", tmp_path)
+    assert outcome.code == Exit.FINDINGS
+    assert "[out-of-memory]" in outcome.out
+    assert "[gpu-memory]" in outcome.out
+    assert f"not read: {tmp_path}/chart.yaml:" in outcome.out
+    assert f"not read: {tmp_path}/cut.json:" in outcome.out
+    assert "this is not JSON" in outcome.out
+    found = json.loads(gangplan("diagnose", tmp_path, "--format", "json").out)
+    assert [Path(one.partition(":")[0]).name for one in found["broken"]] == ["chart.yaml", "cut.json"]
+    assert "cut" in gangplan("diagnose", tmp_path, "--format", "markdown").out
+    # Named itself, or with nothing else to read, it is an error.
+    assert gangplan("diagnose", tmp_path / "cut.json").code == Exit.INPUT
+    for name in ("pod.json", "worker-3.log"):
+        (tmp_path / name).unlink()
+    outcome = gangplan("diagnose", tmp_path)
+    assert outcome.code == Exit.INPUT
+    assert "chart.yaml:" in outcome.err
