@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,8 @@ MOST_FILES = 20_000
 _HEAD = 4096
 # The beginning of a YAML line that kubectl writes.
 _YAML = re.compile(rb"^(?:---\s*$|apiVersion:|kind:|items:)", re.MULTILINE)
+# Byte order marks, and what they stand for: Windows PowerShell's `>` writes UTF-16.
+_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 _SKIPPED = frozenset({".git", ".gangplan", "node_modules", "__pycache__"})
 
 
@@ -72,6 +75,8 @@ def _read_evidence_file(
     with opened() as stream:
         head = stream.read(_HEAD)
         rest = _prepend_head_to_stream(head, stream)
+        if mark := next((mark for mark in _MARKS if head.startswith(mark)), None):
+            head, rest = head[len(mark) :].decode(_MARKS[mark], "replace").encode(), _transcode(rest, mark)
         if not _is_objects(file, head):
             return scan_log(file, rest, signs, _parse_log_name(file))
         return _parse_saved_objects(file, _read_evidence_bytes(file, rest))
@@ -134,6 +139,22 @@ def _prepend_head_to_stream(head: bytes, stream: BinaryIO) -> Callable[[int], by
         return left.pop() if left and left[0] else stream.read(size)
 
     return read
+
+
+def _transcode(read: Callable[[int], bytes], mark: bytes) -> Callable[[int], bytes]:
+    """Return a reader of the same text in UTF-8, without its byte order mark."""
+    decoder = getincrementaldecoder(_MARKS[mark])("replace")
+    left = [mark]
+
+    def read_text(size: int) -> bytes:
+        while piece := read(size):
+            if left:
+                piece = piece[len(left.pop()) :]
+            if text := decoder.decode(piece):
+                return text.encode("utf-8", "replace")
+        return decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+    return read_text
 
 
 def _read_evidence_bytes(file: str, read: Callable[[int], bytes]) -> bytes:

@@ -52,7 +52,8 @@ def scan_log(
             cut = len(text)  # one endless line, such as a progress bar
         whole, rest = text[:cut], text[cut:]
         if whole:
-            whole = whole.replace("\r", "\n") if "\r" in whole else whole
+            if "\r" in whole:
+                whole = whole.replace("\r\n", "\n").replace("\r", "\n")
             _collect_log_sightings(whole, count, file, signs, of, found)
             lines = whole.split("\n")
             last.extend(line for line in lines[-3 * LAST :] if line.strip())

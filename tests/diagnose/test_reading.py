@@ -315,3 +315,21 @@ def test_a_file_of_a_folder_that_cannot_be_parsed_is_left_out_and_named(tmp_path
     outcome = gangplan("diagnose", tmp_path)
     assert outcome.code == Exit.INPUT
     assert "chart.yaml:" in outcome.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8"])
+def test_evidence_in_the_encoding_of_its_byte_order_mark_is_read(encoding: str, tmp_path: Path) -> None:
+    """Windows PowerShell's `>` writes UTF-16."""
+    (tmp_path / "pod.json").write_bytes(f"\ufeff{json.dumps(POD, indent=4)}\r\n".encode(encoding))
+    text = "Größe 3\r\n" * 700_000 + "[rank3]: torch.OutOfMemoryError: CUDA out of memory\r\n"
+    (tmp_path / "run.log").write_bytes(f"\ufeff[rank1]: all is well\r\n{text}".encode(encoding))
+    found = read_evidence([str(tmp_path)], lambda: io.BytesIO(b""))
+    assert [thing.kind for thing in found.things] == ["Pod"]
+    (log,) = found.logs
+    assert (log.lines, [(one.line, one.who.rank) for one in log.sightings]) == (700_002, [(700_002, 3)])
+    assert found.skipped == ()
+
+
+def test_lines_that_end_in_cr_lf_count_once() -> None:
+    assert log_of(b"one\r\ntwo\r\nCUDA out of memory\r\n").sightings[0].line == 3
+    assert log_of(b"one\rtwo\rCUDA out of memory\r\n").sightings[0].line == 3
