@@ -31,6 +31,7 @@ _HEAD = 4096
 _YAML = re.compile(rb"^(?:---\s*$|apiVersion:|kind:|items:)", re.MULTILINE)
 # Byte order marks, and what they stand for: Windows PowerShell's `>` writes UTF-16.
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
+_DESCRIPTORS = frozenset({Path("/dev/fd"), Path("/proc/self/fd")})
 _SKIPPED = frozenset({".git", ".gangplan", "node_modules", "__pycache__"})
 
 
@@ -105,11 +106,20 @@ def _find_evidence_sources(
                 f"there is no file {name}",
                 "Save what the cluster says: kubectl get trainjobs,jobsets,jobs,pods,events -o json > run.json.",
             )
+        _refuse_endless_file(path)
         for one in _list_evidence_files(path):
             count += 1
             if count > MOST_FILES:
                 raise UserError(f"{name} has more than {MOST_FILES} files", "Name those of one run.")
             yield one.as_posix(), one == path, lambda one=one: _open_evidence_file(one)  # type: ignore[misc]
+
+
+def _refuse_endless_file(path: Path) -> None:
+    """Raise UserError for a pipe or device that may never end. The shell's own <(...) do."""
+    if path.is_file() or path.is_dir() or path.parent in _DESCRIPTORS or path == Path("/dev/stdin"):
+        return
+    kind = "pipe" if path.is_fifo() else "socket" if path.is_socket() else "device"
+    raise UserError(f"{path} is a {kind}, and not a file", f"Send it to gangplan diagnose - < {path}.")
 
 
 def _open_evidence_file(path: Path) -> BinaryIO:

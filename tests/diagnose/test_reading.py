@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -333,3 +334,26 @@ def test_evidence_in_the_encoding_of_its_byte_order_mark_is_read(encoding: str, 
 def test_lines_that_end_in_cr_lf_count_once() -> None:
     assert log_of(b"one\r\ntwo\r\nCUDA out of memory\r\n").sightings[0].line == 3
     assert log_of(b"one\rtwo\rCUDA out of memory\r\n").sightings[0].line == 3
+
+
+def test_a_pipe_that_is_named_is_refused(tmp_path: Path) -> None:
+    """Opening a pipe that nothing writes to waits forever."""
+    os.mkfifo(tmp_path / "events")
+    outcome = gangplan("diagnose", tmp_path / "events")
+    assert outcome.code == Exit.INPUT
+    assert "is a pipe" in outcome.err
+    assert "gangplan diagnose -" in outcome.err
+    outcome = gangplan("diagnose", "/dev/zero")
+    assert outcome.code == Exit.INPUT
+    assert "is a device" in outcome.err
+
+
+def test_a_pipe_of_the_shell_is_read() -> None:
+    """`gangplan diagnose <(kubectl logs ...)` names a descriptor of its own, whose other end is open."""
+    out, into = os.pipe()
+    os.write(into, b"CUDA out of memory\n")
+    os.close(into)
+    try:
+        assert read(f"/dev/fd/{out}") == (0, 1)
+    finally:
+        os.close(out)
