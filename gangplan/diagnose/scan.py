@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import getincrementaldecoder
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ PIECE = 1 << 20
 #: Lines kept from the end of a log.
 LAST = 12
 _LONGEST = 240
+# Sightings of one cause that are kept of a log.
 _MOST = 2_000
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TIME = re.compile(r"^(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+")
@@ -82,12 +83,13 @@ def _collect_log_sightings(
     text: str, before: int, file: str, signs: tuple[Sign, ...], who: RunPart, found: list[Sighting]
 ) -> None:
     position, line = 0, before
+    counts = Counter((one.cause, one.is_warning) for one in found)
     for one in find_signs(text, signs):
         line += text.count("\n", position, one.start)
         position = one.start
-        if len(found) >= _MOST:
-            return
-        found.append(_build_log_sighting(text, one, line + 1, file, who))
+        counts[one.cause, one.is_warning] += 1
+        if counts[one.cause, one.is_warning] <= _MOST:
+            found.append(_build_log_sighting(text, one, line + 1, file, who))
 
 
 def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: RunPart) -> Sighting:

@@ -357,3 +357,10 @@ def test_a_pipe_of_the_shell_is_read() -> None:
         assert read(f"/dev/fd/{out}") == (0, 1)
     finally:
         os.close(out)
+
+
+def test_many_sightings_of_one_cause_hide_no_other() -> None:
+    harmless = b"h:1:1 [0] NCCL INFO NET/IB : No device found.\n" * 300_000
+    found = log_of(harmless + b"OSError: [Errno 28] No space left on device\n").sightings
+    assert [one.cause for one in found][-1] == "disk-full"
+    assert len(found) < 3_000
