@@ -21,6 +21,9 @@ _LONGEST = 240
 _MOST = 2_000
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TIME = re.compile(r"^(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+")
+# A worker of an MPIJob or in people's words, where no pod of a JobSet is named.
+_WORKER_HOST = re.compile(r"(?:^|-)worker-(\d{1,6})(?=[.:]|$)")
+_WORKER_WORDS = re.compile(r"(?<!DataLoader )\b[Ww]orker[ -](\d{1,6})\b(?![/.])")
 # Prefixes of lines: kubectl logs --prefix; gangplan logs; mpirun --tag-output of Open MPI 4 and 5; torch;
 # Hydra's -prepend-rank.
 _FRONTS = (
@@ -107,6 +110,10 @@ def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: Ru
     host = parse_pod_name(facts.get("host", ""))
     if host.role:
         whose = replace(whose, run=host.run, role=host.role, worker=host.worker)
+    elif match := _WORKER_HOST.search(facts.get("host", "")) or (
+        _WORKER_WORDS.search(said) if whose.worker is None else None
+    ):
+        whose = replace(whose, role="node", worker=int(match[1]))
     return Sighting(one.cause, file, line, "", said, whose, at, facts, one.is_warning)
 
 
