@@ -194,8 +194,11 @@ CAUSES = (
         "mpi-timeout",
         "MPI did not start in time",
         "Ranks waited for others in MPI_Init or for a daemon, and gave up.",
-        ("Look at the worker that did not come: its pod and its log.",),
-        (),
+        (
+            "Look at the worker that did not come: its pod and its log.",
+            "Intel MPI that hangs: set I_MPI_DEBUG=10 in env, and try FI_PROVIDER=tcp; where that helps, the fabric is at fault. With that output, ask the owner of the image in the catalog, then Intel's support.",
+        ),
+        ("network-unreachable",),
         SYMPTOM,
     ),
     KnownCause(
@@ -228,7 +231,7 @@ CAUSES = (
             "Try network: {transport: tcp} in the spec; where that helps, the libraries of the fabric are missing in the image.",
             "See that the program was built against the MPI whose mpirun starts it.",
         ),
-        (),
+        ("mpi-mismatch", "mpi-version"),
         SYMPTOM,
     ),
     KnownCause(

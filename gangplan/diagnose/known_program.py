@@ -109,7 +109,7 @@ CAUSES = (
         "NCCL met an error of the system or of CUDA",
         "NCCL says only that a call failed; NCCL_DEBUG=INFO says which.",
         ("Set NCCL_DEBUG=INFO (NCCL_DEBUG=WARN is less) in env, and run it again.",),
-        (),
+        ("ranks-share-gpus",),
         SYMPTOM,
     ),
     KnownCause(
@@ -118,6 +118,7 @@ CAUSES = (
         "InfiniBand, RoCE or EFA was not found, and the run goes on by TCP, ten times slower.",
         (
             "Write network: {rdma: required} into the spec: then it fails instead, and gangplan proves that the pool has devices.",
+            "Check whether the pool has InfiniBand, RoCE or EFA at all; if not, say network: {transport: tcp}.",
             "Install the provider's libraries in the image (rdma-core, UCX, aws-ofi-nccl).",
         ),
         ("rdma-fallback", "rdma-missing", "rdma-devices"),
