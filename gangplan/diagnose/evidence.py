@@ -112,7 +112,7 @@ class Log:
 class Evidence:
     """Everything that was read; `skipped` are files that are neither objects nor logs.
 
-    `broken` says of files in folders why they could not be read.
+    `broken` says why files of folders could not be read.
     """
 
     things: tuple[SavedObject, ...]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM
+from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
+from gangplan.diagnose.causes import group_causes_by_topic
 from gangplan.diagnose.evidence import Log, Sighting
 from gangplan.diagnose.verdict import FoundCause, RunDiagnosis
 from gangplan.report.escape import escape_log_line, escape_markdown, escape_own_line
@@ -43,6 +44,7 @@ def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
             {
                 "id": one.cause.id,
                 "title": one.cause.title,
+                "topic": _find_topic(one.cause),
                 "kind": _DEPTHS[one.cause.depth],
                 "follows": one.follows,
                 "warning": one.is_minor,
@@ -55,6 +57,11 @@ def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
             for one in verdict.found
         ],
     }
+
+
+def _find_topic(cause: KnownCause) -> str:
+    """Return the topic of a cause, as on the reference page."""
+    return next(topic for topic, found in group_causes_by_topic().items() if cause in found)
 
 
 def _build_sighting_facts(one: Sighting) -> dict[str, object]:

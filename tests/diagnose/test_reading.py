@@ -364,3 +364,9 @@ def test_many_sightings_of_one_cause_hide_no_other() -> None:
     found = log_of(harmless + b"OSError: [Errno 28] No space left on device\n").sightings
     assert [one.cause for one in found][-1] == "disk-full"
     assert len(found) < 3_000
+
+
+def test_the_document_gives_the_topic_of_each_cause(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("Host key verification failed.\n")
+    (run,) = json.loads(gangplan("diagnose", tmp_path, "--format", "json").out)["runs"]
+    assert [(one["id"], one["topic"]) for one in run["causes"]] == [("ssh-host-key", "MPI and SSH")]
