@@ -76,8 +76,11 @@ def _collect_run_evidence(
         )
     if named:
         saved = read_evidence(named, _open_stdin_stream)
-        found = Evidence(found.things + saved.things, found.logs + saved.logs, found.skipped + saved.skipped)
+        skipped = found.skipped + saved.skipped
+        found = Evidence(found.things + saved.things, found.logs + saved.logs, skipped, saved.broken)
     if not found.things and not found.logs:
+        if found.broken:
+            raise UserError(found.broken[0], "Save it again; it may have been cut off.")
         raise UserError(
             f"neither objects nor logs in {', '.join(named) or 'what the cluster has'}",
             "Save objects with kubectl get -o json, and logs with kubectl logs --prefix.",
@@ -88,11 +91,16 @@ def _collect_run_evidence(
 def _format_diagnosis(name: str, found: Sequence[RunDiagnosis], evidence: Evidence) -> str:
     if name == "json":
         return (
-            json.dumps(build_diagnosis_document(found, evidence.skipped), indent=2, ensure_ascii=False) + "\n"
+            json.dumps(
+                build_diagnosis_document(found, evidence.skipped, evidence.broken),
+                indent=2,
+                ensure_ascii=False,
+            )
+            + "\n"
         )
     if name == "markdown":
-        return render_diagnosis_markdown(found, evidence.skipped)
-    return render_diagnosis(found, evidence.skipped)
+        return render_diagnosis_markdown(found, evidence.skipped, evidence.broken)
+    return render_diagnosis(found, evidence.skipped, evidence.broken)
 
 
 def _parse_diagnosis_output(text: str) -> tuple[str, OutFile | None]:

@@ -1,15 +1,15 @@
 """Causes: what they mean and what helps.
 
-A cause is a root, a symptom or an ending. An ending (the program ended with 1) says only that something went
+A cause is a root, a symptom, an ending or a note. An ending (the program ended with 1) says only that something went
 wrong; a symptom (ranks lost each other) mostly has a root; a root explains itself. If a root was seen,
-symptoms and endings are listed as its consequences.
+symptoms and endings are listed as its consequences. A note never ended a run: it is a cause only where nothing else was seen.
 """
 
 from __future__ import annotations
 
 from gangplan.records import dataclass
 
-ROOT_CAUSE, SYMPTOM, ENDING = 0, 1, 2
+ROOT_CAUSE, SYMPTOM, ENDING, ASIDE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)

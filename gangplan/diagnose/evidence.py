@@ -42,7 +42,10 @@ class RunPart:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A cause and where it was seen: file and line (0: an object), part of the run, text, and since when."""
+    """A cause and where it was seen: file and line (0: an object), part of the run, text, and since when.
+
+    A warning does not prove that anything failed.
+    """
 
     cause: str
     file: str
@@ -52,6 +55,7 @@ class Sighting:
     who: RunPart = RunPart()
     at: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
+    is_warning: bool = False
 
     @property
     def place(self) -> str:
@@ -106,11 +110,15 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything that was read; `skipped` are files that are neither objects nor logs."""
+    """Everything that was read; `skipped` are files that are neither objects nor logs.
+
+    `broken` says why files of folders could not be read.
+    """
 
     things: tuple[SavedObject, ...]
     logs: tuple[Log, ...]
     skipped: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
 
 
 def parse_pod_name(name: str) -> RunPart:

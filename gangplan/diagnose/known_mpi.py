@@ -38,9 +38,20 @@ CAUSES = (
         "mpirun started, and not on all workers. Without the check, all ranks would have run on one of them.",
         (
             "Look at the first error of SSH or MPI above it.",
+            "Without an error, and with Open MPI 5, see that its launcher has PRTE_MCA_prte_default_hostfile.",
             "Install the same MPI at the same place in the images of launcher and workers.",
         ),
-        ("mpi-launch", "mpi-mismatch"),
+        ("mpi-launch", "mpi-mismatch", "mpi-hosts-unknown"),
+    ),
+    KnownCause(
+        "mpi-one-host",
+        "all ranks started on the launcher's host",
+        "mpirun did not read the hostfile, took its own host for the only one, and no error came of it. Open MPI 5 reads none of the variables of Open MPI 4 that Trainer sets. A launcher that is meant to run ranks (runLauncherAsNode) looks the same.",
+        (
+            "Leave PRTE_MCA_prte_default_hostfile in the launcher's environment, or name the file: mpirun --hostfile /etc/mpi/hostfile.",
+            "Compare mpirun --display map with the workers of gangplan plan SPEC.",
+        ),
+        ("mpi-hosts-unknown",),
     ),
     KnownCause(
         "ssh-refused",
@@ -183,8 +194,44 @@ CAUSES = (
         "mpi-timeout",
         "MPI did not start in time",
         "Ranks waited for others in MPI_Init or for a daemon, and gave up.",
-        ("Look at the worker that did not come: its pod and its log.",),
+        (
+            "Look at the worker that did not come: its pod and its log.",
+            "Intel MPI that hangs: set I_MPI_DEBUG=10 in env, and try FI_PROVIDER=tcp; where that helps, the fabric is at fault. With that output, ask the owner of the image in the catalog, then Intel's support.",
+        ),
+        ("network-unreachable",),
+        SYMPTOM,
+    ),
+    KnownCause(
+        "mpi-sizes",
+        "ranks call one MPI operation with different sizes",
+        "A rank sent more than another one had room for (MPI_ERR_TRUNCATE): counts or types differ, or a rank is at another call.",
+        (
+            "See whether all ranks call the operation with the same count and type, in the same order: a branch on the rank, a last batch that is smaller.",
+            "Print the shape on every rank just before the call that is named above.",
+        ),
+        unforeseen="It depends on the program and its data.",
+    ),
+    KnownCause(
+        "mpi-call",
+        "a call of MPI failed",
+        "MPI returned an error, and ends the program on errors unless told otherwise. Another rank that ended shows so, too.",
+        (
+            "Read the name of the call and of the error above: a rank that does not exist, a call before MPI_Init, a peer that is gone.",
+            "Where it names a connection, look at the rank that ended first.",
+        ),
         (),
+        SYMPTOM,
+    ),
+    KnownCause(
+        "mpi-init",
+        "MPI could not start in a rank",
+        "MPI_Init failed: MPI found no transport that works, or did not reach what had started it.",
+        (
+            "Read the last line of the error's stack: it names the part that failed, such as a provider of libfabric or a component of Open MPI.",
+            "Try network: {transport: tcp} in the spec; where that helps, the libraries of the fabric are missing in the image.",
+            "See that the program was built against the MPI whose mpirun starts it.",
+        ),
+        ("mpi-mismatch", "mpi-version"),
         SYMPTOM,
     ),
     KnownCause(

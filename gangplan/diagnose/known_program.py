@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM, KnownCause
+from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
 
 CAUSES = (
     KnownCause(
@@ -109,7 +109,7 @@ CAUSES = (
         "NCCL met an error of the system or of CUDA",
         "NCCL says only that a call failed; NCCL_DEBUG=INFO says which.",
         ("Set NCCL_DEBUG=INFO (NCCL_DEBUG=WARN is less) in env, and run it again.",),
-        (),
+        ("ranks-share-gpus",),
         SYMPTOM,
     ),
     KnownCause(
@@ -118,10 +118,11 @@ CAUSES = (
         "InfiniBand, RoCE or EFA was not found, and the run goes on by TCP, ten times slower.",
         (
             "Write network: {rdma: required} into the spec: then it fails instead, and gangplan proves that the pool has devices.",
+            "Check whether the pool has InfiniBand, RoCE or EFA at all; if not, say network: {transport: tcp}.",
             "Install the provider's libraries in the image (rdma-core, UCX, aws-ofi-nccl).",
         ),
         ("rdma-fallback", "rdma-missing", "rdma-devices"),
-        SYMPTOM,
+        ASIDE,
     ),
     KnownCause(
         "locked-memory",
@@ -296,6 +297,18 @@ CAUSES = (
             "Build the extensions against the versions of the image.",
         ),
         unforeseen="It depends on the program and its libraries.",
+    ),
+    KnownCause(
+        "aborted",
+        "a process aborted itself",
+        "SIGABRT (134): a C++ exception that was not caught, memory that glibc found damaged, or an assertion that does not hold.",
+        (
+            "Read the line above: the exception's what(), glibc's message (free(): invalid pointer), the assertion.",
+            "Damaged memory mostly comes from libraries that do not fit each other: build the extensions against the versions of the image.",
+            "Run it once with PYTHONFAULTHANDLER=1 in env, which prints where.",
+        ),
+        (),
+        SYMPTOM,
     ),
     KnownCause(
         "illegal-instruction",

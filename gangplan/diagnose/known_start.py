@@ -186,6 +186,7 @@ CAUSES = (
         rules=(
             "memory-tiny",
             "launcher-small",
+            "scratch-memory",
         ),
     ),
     KnownCause(
@@ -196,7 +197,7 @@ CAUSES = (
             "Look whether the pod says OOMKilled: kubectl get pod NAME -o yaml.",
             "Raise memory in the spec.",
         ),
-        (),
+        ("memory-tiny", "launcher-small"),
         SYMPTOM,
     ),
     KnownCause(

@@ -13,6 +13,7 @@ _CODES = {
     126: "program-not-executable",
     127: "program-missing",
     132: "illegal-instruction",
+    134: "aborted",
     135: "shared-memory",
     137: "killed",
     139: "segmentation-fault",

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,9 @@ MOST_FILES = 20_000
 _HEAD = 4096
 # The beginning of a YAML line that kubectl writes.
 _YAML = re.compile(rb"^(?:---\s*$|apiVersion:|kind:|items:)", re.MULTILINE)
+# Byte order marks, and what they stand for: Windows PowerShell's `>` writes UTF-16.
+_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
+_DESCRIPTORS = frozenset({Path("/dev/fd"), Path("/proc/self/fd")})
 _SKIPPED = frozenset({".git", ".gangplan", "node_modules", "__pycache__"})
 
 
@@ -39,25 +43,44 @@ def all_signs() -> tuple[Sign, ...]:
 
 
 def read_evidence(named: Sequence[str], stdin: Callable[[], BinaryIO]) -> Evidence:
-    """Read files, folders and `-`. Raises UserError for a file that is missing, unreadable or cut off."""
+    """Read files, folders and `-`. Raises UserError for a file that is missing, unreadable or cut off.
+
+    One of a folder is left out, since the others may say enough.
+    """
     things: list[SavedObject] = []
     logs: list[Log] = []
     skipped: list[str] = []
+    broken: list[str] = []
     signs = all_signs()
-    for file, opened in _find_evidence_sources(named, stdin):
-        with opened() as stream:
-            head = stream.read(_HEAD)
-            is_log = not _is_objects(file, head)
-            rest = _prepend_head_to_stream(head, stream)
-            if is_log:
-                log = scan_log(file, rest, signs, _parse_log_name(file))
-                if log is None:
-                    skipped.append(file)
-                elif log.lines:
-                    logs.append(log)
-                continue
-            things += _parse_saved_objects(file, _read_evidence_bytes(file, rest))
-    return Evidence(tuple(things), tuple(logs), tuple(skipped))
+    for file, is_named, opened in _find_evidence_sources(named, stdin):
+        try:
+            found = _read_evidence_file(file, opened, signs)
+        except UserError as error:
+            if is_named:
+                raise
+            broken.append(error.message)
+            continue
+        if found is None:
+            skipped.append(file)
+        elif isinstance(found, Log):
+            logs += [found] if found.lines else []
+        else:
+            things += found
+    return Evidence(tuple(things), tuple(logs), tuple(skipped), tuple(broken))
+
+
+def _read_evidence_file(
+    file: str, opened: Callable[[], BinaryIO], signs: tuple[Sign, ...]
+) -> Log | list[SavedObject] | None:
+    """Return the log or the objects of a file; None for one that is not text."""
+    with opened() as stream:
+        head = stream.read(_HEAD)
+        rest = _prepend_head_to_stream(head, stream)
+        if mark := next((mark for mark in _MARKS if head.startswith(mark)), None):
+            head, rest = head[len(mark) :].decode(_MARKS[mark], "replace").encode(), _transcode(rest, mark)
+        if not _is_objects(file, head):
+            return scan_log(file, rest, signs, _parse_log_name(file))
+        return _parse_saved_objects(file, _read_evidence_bytes(file, rest))
 
 
 def scan_received_log(file: str, text: str, who: RunPart) -> Log:
@@ -70,11 +93,12 @@ def scan_received_log(file: str, text: str, who: RunPart) -> Log:
 
 def _find_evidence_sources(
     named: Sequence[str], stdin: Callable[[], BinaryIO]
-) -> Iterator[tuple[str, Callable[[], BinaryIO]]]:
+) -> Iterator[tuple[str, bool, Callable[[], BinaryIO]]]:
+    """Yield each file, whether it was named itself, and how to open it."""
     count = 0
     for name in named:
         if name == "-":
-            yield "standard input", stdin
+            yield "standard input", True, stdin
             continue
         path = Path(name)
         if not path.exists():
@@ -82,11 +106,20 @@ def _find_evidence_sources(
                 f"there is no file {name}",
                 "Save what the cluster says: kubectl get trainjobs,jobsets,jobs,pods,events -o json > run.json.",
             )
+        _refuse_endless_file(path)
         for one in _list_evidence_files(path):
             count += 1
             if count > MOST_FILES:
                 raise UserError(f"{name} has more than {MOST_FILES} files", "Name those of one run.")
-            yield one.as_posix(), lambda one=one: _open_evidence_file(one)  # type: ignore[misc]
+            yield one.as_posix(), one == path, lambda one=one: _open_evidence_file(one)  # type: ignore[misc]
+
+
+def _refuse_endless_file(path: Path) -> None:
+    """Raise UserError for a pipe or device that may never end. The shell's own <(...) do."""
+    if path.is_file() or path.is_dir() or path.parent in _DESCRIPTORS or path == Path("/dev/stdin"):
+        return
+    kind = "pipe" if path.is_fifo() else "socket" if path.is_socket() else "device"
+    raise UserError(f"{path} is a {kind}, and not a file", f"Send it to gangplan diagnose - < {path}.")
 
 
 def _open_evidence_file(path: Path) -> BinaryIO:
@@ -116,6 +149,22 @@ def _prepend_head_to_stream(head: bytes, stream: BinaryIO) -> Callable[[int], by
         return left.pop() if left and left[0] else stream.read(size)
 
     return read
+
+
+def _transcode(read: Callable[[int], bytes], mark: bytes) -> Callable[[int], bytes]:
+    """Return a reader of the same text in UTF-8, without its byte order mark."""
+    decoder = getincrementaldecoder(_MARKS[mark])("replace")
+    left = [mark]
+
+    def read_text(size: int) -> bytes:
+        while piece := read(size):
+            if left:
+                piece = piece[len(left.pop()) :]
+            if text := decoder.decode(piece):
+                return text.encode("utf-8", "replace")
+        return decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+    return read_text
 
 
 def _read_evidence_bytes(file: str, read: Callable[[int], bytes]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import getincrementaldecoder
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,9 +17,13 @@ PIECE = 1 << 20
 #: Lines kept from the end of a log.
 LAST = 12
 _LONGEST = 240
+# Sightings of one cause that are kept of a log.
 _MOST = 2_000
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TIME = re.compile(r"^(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+")
+# A worker of an MPIJob or in people's words, where no pod of a JobSet is named.
+_WORKER_HOST = re.compile(r"(?:^|-)worker-(\d{1,6})(?=[.:]|$)")
+_WORKER_WORDS = re.compile(r"(?<!DataLoader )\b[Ww]orker[ -](\d{1,6})\b(?![/.])")
 # Prefixes of lines: kubectl logs --prefix; gangplan logs; mpirun --tag-output of Open MPI 4 and 5; torch;
 # Hydra's -prepend-rank.
 _FRONTS = (
@@ -52,7 +56,8 @@ def scan_log(
             cut = len(text)  # one endless line, such as a progress bar
         whole, rest = text[:cut], text[cut:]
         if whole:
-            whole = whole.replace("\r", "\n") if "\r" in whole else whole
+            if "\r" in whole:
+                whole = whole.replace("\r\n", "\n").replace("\r", "\n")
             _collect_log_sightings(whole, count, file, signs, of, found)
             lines = whole.split("\n")
             last.extend(line for line in lines[-3 * LAST :] if line.strip())
@@ -81,12 +86,13 @@ def _collect_log_sightings(
     text: str, before: int, file: str, signs: tuple[Sign, ...], who: RunPart, found: list[Sighting]
 ) -> None:
     position, line = 0, before
+    counts = Counter((one.cause, one.is_warning) for one in found)
     for one in find_signs(text, signs):
         line += text.count("\n", position, one.start)
         position = one.start
-        if len(found) >= _MOST:
-            return
-        found.append(_build_log_sighting(text, one, line + 1, file, who))
+        counts[one.cause, one.is_warning] += 1
+        if counts[one.cause, one.is_warning] <= _MOST:
+            found.append(_build_log_sighting(text, one, line + 1, file, who))
 
 
 def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: RunPart) -> Sighting:
@@ -104,7 +110,11 @@ def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: Ru
     host = parse_pod_name(facts.get("host", ""))
     if host.role:
         whose = replace(whose, run=host.run, role=host.role, worker=host.worker)
-    return Sighting(one.cause, file, line, "", said, whose, at, facts)
+    elif match := _WORKER_HOST.search(facts.get("host", "")) or (
+        _WORKER_WORDS.search(said) if whose.worker is None else None
+    ):
+        whose = replace(whose, role="node", worker=int(match[1]))
+    return Sighting(one.cause, file, line, "", said, whose, at, facts, one.is_warning)
 
 
 def _shorten_line_around_sign(text: str, one: FoundSign) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
+from gangplan.diagnose.levels import is_quoted, is_warning
 from gangplan.records import dataclass
 
 #: Lines and characters after a sign in which `follow` is searched: a traceback may be long.
@@ -22,7 +23,8 @@ NEAR = 2_000
 class Sign:
     """A line that contains `needle` and matches `pattern` (if it is not empty) is a sign of `cause`.
 
-    `reach` is the number of lines after it that `follow` may be in.
+    `reach` is the number of lines after it that `follow` may be in. In a line of level warning or below it is
+    a warning, unless `is_sure`; one that is `is_mild` always is, because healthy programs print it, too.
     """
 
     cause: str
@@ -30,17 +32,23 @@ class Sign:
     pattern: str = ""
     follow: str = ""
     reach: int = 12
+    is_sure: bool = False
+    is_mild: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSign:
-    """A sign found in a text: where its line begins and ends, where the needle is, and its facts."""
+    """A sign found in a text: where its line begins and ends, where the needle is, and its facts.
+
+    A warning is a line that does not prove a failure.
+    """
 
     cause: str
     start: int
     end: int
     needle: int
     facts: Mapping[str, str]
+    is_warning: bool = False
 
 
 @cache
@@ -66,14 +74,17 @@ def find_signs(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Fo
             if start in found:
                 continue
             # Of an endless line, use only the text near the needle: patterns may take quadratic time.
-            near = text[max(start, found_at - NEAR) : min(end, found_at + NEAR)]
+            begin = max(start, found_at - NEAR)
+            near = text[begin : min(end, found_at + NEAR)]
             match = compiled(sign.pattern).search(near) if sign.pattern else None
-            if sign.pattern and match is None:
+            if (sign.pattern and match is None) or is_quoted(near, found_at - begin):
                 continue
             facts = {name: value for name, value in match.groupdict().items() if value} if match else {}
             if sign.follow:
                 facts |= _collect_facts_after_sign(text, end, sign)
-            found[start] = FoundSign(sign.cause, start, end, found_at, facts)
+            before = text[max(text.rfind("\n", 0, max(start - 1, 0)) + 1, start - NEAR) : start]
+            warns = not sign.is_sure and (sign.is_mild or is_warning(near, found_at - begin, before))
+            found[start] = FoundSign(sign.cause, start, end, found_at, facts, warns)
             count += 1
     for start in sorted(found):
         yield found[start]

@@ -98,11 +98,24 @@ CLUSTER_SIGNS = (
     Sign("evicted-memory", "The node was low on resource: memory"),
     Sign("evicted-memory", "The node had condition: [MemoryPressure]"),
     Sign("evicted-memory", "System OOM encountered"),
-    Sign("out-of-memory", "OOMKilled"),
-    Sign("out-of-memory", "OOM Killed"),
+    Sign(
+        "out-of-memory",
+        "OOMKilled",
+        r"OOMKilled(?:.{,40}requested memory: (?P<limit>[\d.]+ ?\w+))?(?:.{,40}max usage: (?P<more>[\d.]+ ?\w+))?",
+        is_sure=True,
+    ),
+    Sign("out-of-memory", "OOM Killed", r"(?:exit code (?P<code>\d+)\W+)?OOM Killed", is_sure=True),
+    Sign(
+        "out-of-memory",
+        "exceeded memory limit",
+        r"exceeded memory limit(?:\W{,3}(?P<limit>\d[\d.]* ?[KMGTkmgt]i?B?))?",
+        is_sure=True,
+    ),
     Sign("out-of-memory", "Memory cgroup out of memory: Killed process"),
     Sign("out-of-memory", "oom-kill:constraint=CONSTRAINT_MEMCG"),
     Sign("preempted", "Preempted to accommodate a workload"),
+    # What programs print that save on SIGTERM.
+    Sign("preempted", "empted at ", r"(?i)pre-?empted at (?P<what>(?:epoch|step) \d+(?:/\d+)?)"),
     Sign("gpu-allocation", "Allocate failed due to"),
     Sign("gpu-allocation", "UnexpectedAdmissionError"),
     Sign("node-lost", "in response to imminent node shutdown"),
@@ -139,7 +152,12 @@ CLUSTER_SIGNS = (
         "no-gpu", "Insufficient ", r"Insufficient (?P<what>[\w.-]+/[\w.-]*gpu\w*|nvidia\.com/mig-[\w.-]*\w)"
     ),
     Sign("no-gpu", "OutOf", r"OutOf(?P<what>[\w.-]+/[\w.-]*gpu\w*)"),
-    Sign("no-room", "Insufficient ", r"Insufficient (?P<what>[\w./-]*\w)"),
+    # Programs call other things insufficient.
+    Sign(
+        "no-room",
+        "Insufficient ",
+        r"(?:\d |^)Insufficient (?P<what>(?:cpu|memory|pods|ephemeral-storage|hugepages-\w+|[\w.-]+/[\w.-]*\w)\b)",
+    ),
     Sign("no-room", "OutOf", r"OutOf(?P<what>cpu|memory|pods|ephemeral-storage|[\w.-]+/[\w.-]*\w)"),
     Sign("no-room", "Too many pods", r"nodes are available"),
     Sign("no-matching-node", "didn't match Pod's node affinity/selector"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from gangplan.diagnose.signs import Sign
 
 _PROCESS = r"(?:Process name: +\[(?:\[[^\]]*\]|[^\[\]]*?),(?P<rank>\d+)\]|Exit code: +(?P<code>\d+))"
+_FATAL = r"Fatal error in "
 
 MPI_SIGNS = (
     # gangplan's own scripts.
@@ -33,9 +34,10 @@ MPI_SIGNS = (
         r"host (?P<host>\S+) port \d+: (?:Connection refused|Connection timed out|No route to host|Network is unreachable|Operation timed out)",
     ),
     Sign("ssh-refused", "Connection refused on ", r"on (?P<host>\S+?):(?:22|2222)\b"),
-    Sign("ssh-refused", "kex_exchange_identification: "),
+    # Not kex_exchange_identification, which sshd prints at each TCP probe of the kubelet, nor the line after it there.
+    Sign("ssh-refused", "Connection ", r"^Connection (?:closed|reset) by (?P<host>\S+) port (?:22|2222)\s*$"),
     Sign("ssh-host-key", "Host key verification failed"),
-    Sign("ssh-host-key", "REMOTE HOST IDENTIFICATION HAS CHANGED"),
+    Sign("ssh-host-key", "REMOTE HOST IDENTIFICATION HAS CHANGED", is_sure=True),
     Sign(
         "ssh-denied",
         "Permission denied (",
@@ -43,7 +45,7 @@ MPI_SIGNS = (
     ),
     Sign("ssh-denied", "Authentication refused: bad ownership or modes"),
     Sign("ssh-denied", "Too many authentication failures"),
-    Sign("ssh-key-permissions", "UNPROTECTED PRIVATE KEY FILE"),
+    Sign("ssh-key-permissions", "UNPROTECTED PRIVATE KEY FILE", is_sure=True),
     Sign("ssh-key-permissions", "are too open.", r"Permissions \d+ for '(?P<what>[^']+)'"),
     Sign("ssh-key-permissions", "bad permissions", r"(?i)load key \"?(?P<what>[^\":]+)\"?: bad permissions"),
     Sign("ssh-key-permissions", "Bad owner or permissions on ", r"permissions on (?P<what>\S+)"),
@@ -51,10 +53,11 @@ MPI_SIGNS = (
     Sign("sshd-broken", "no hostkeys available"),
     Sign("sshd-broken", "Missing privilege separation directory"),
     Sign("sshd-broken", "Privilege separation user "),
-    Sign("sshd-broken", "Unable to load host key"),
-    Sign("sshd-broken", "Could not load host key"),
+    # One kind of key that is missing among others does not stop sshd, and neither does one address of two.
+    Sign("sshd-broken", "Unable to load host key", is_mild=True),
+    Sign("sshd-broken", "Could not load host key", is_mild=True),
     Sign("sshd-broken", "bad configuration options", r"terminating, \d+ bad"),
-    Sign("sshd-broken", "Bind to port ", r"Bind to port \d+ on \S+ failed"),
+    Sign("sshd-broken", "Bind to port ", r"Bind to port \d+ on \S+ failed", is_mild=True),
     Sign("sshd-broken", "Cannot bind any address"),
     Sign("user-unknown", "No user exists for uid ", r"uid (?P<what>\d+)"),
     Sign("user-unknown", "is unknown to the system", r"The user \((?P<what>\d+)\)"),
@@ -105,9 +108,16 @@ MPI_SIGNS = (
     Sign("program-missing", "execvp error on file", r"on file (?P<what>\S+) \(No such file"),
     Sign("program-not-executable", "execvp error on file", r"on file (?P<what>\S+) \(Permission denied"),
     Sign("program-architecture", "execvp error on file", r"on file (?P<what>\S+) \(Exec format"),
+    # --display map and --report-bindings of Open MPI 5.0.11: a launcher of gangplan has no ranks.
+    Sign("mpi-one-host", "Data for node: ", r"node: (?P<host>\S+-launcher(?:-0-0)?)[.\s]"),
+    Sign(
+        "mpi-one-host",
+        "] Rank ",
+        r"\[(?P<host>\S+-launcher(?:-0-0)?)(?:\.\S*)?:\d+\] Rank (?P<rank>\d+) (?:is |bound )",
+    ),
     # Ranks that do not find each other.
     Sign("mpi-unreachable", "at least one MPI process is unreachable"),
-    Sign("mpi-unreachable", "Open MPI failed to TCP connect to a peer"),
+    Sign("mpi-unreachable", "Open MPI failed to TCP connect to a peer", is_sure=True),
     Sign("mpi-unreachable", "connect() to ", r"connect\(\) to (?P<host>\S+)(?::\d+)? failed"),
     Sign("mpi-unreachable", "no active messages transport to"),
     Sign("mpi-unreachable", "no am bcopy transport to"),
@@ -116,18 +126,38 @@ MPI_SIGNS = (
     Sign("mpi-timeout", "PMI_Init", r"(?i)PMI_Init.*(?:timeout|failed)|PMIX.*TIMEOUT"),
     # --timeout and MPIEXEC_TIMEOUT (help-prun.txt, help-orterun.txt).
     Sign("deadline", "time limit for job execution has been reached"),
-    Sign("mpi-versions", "PMIX ERROR: UNREACH"),
+    # Open MPI 4 also prints it when it ends a job for another reason.
+    Sign("mpi-versions", "PMIX ERROR: UNREACH", is_mild=True),
     Sign("mpi-versions", "PMI server not found"),
     # A program of MPICH 5 under Open MPI's mpirun (src/util/mpir_pmi.c).
     Sign("mpi-versions", "Runtime environment uses unsupported PMI version"),
-    Sign("mpi-versions", "mca_base_component_repository_open: unable to open"),
+    Sign("mpi-versions", "mca_base_component_repository_open: unable to open", is_mild=True),
     Sign(
         "mpi-versions",
         "undefined symbol: ",
         r"undefined symbol: (?P<what>(?:ompi|opal|orte|MPI|PMPI|mca|MPIR)_\w+)",
     ),
     Sign("mpi-versions", "libmpi", r"(?P<what>libmpi\S*\.so\S*): cannot open shared object"),
-    Sign("mpi-versions", "WARNING: No preset parameters were found for the device"),
+    # Calls of MPI (ompi/errhandler/help-mpi-errors.txt, help-mpi-runtime.txt; src/mpi/errhan of MPICH).
+    Sign("mpi-sizes", "MPI_ERR_TRUNCATE"),
+    Sign("mpi-sizes", ": Message truncated", _FATAL + r"(?:P?MPI_|internal_)(?P<what>\w+)"),
+    Sign("mpi-init", "Fatal error in ", _FATAL + r"(?:P?MPI_|internal_)Init(?:_thread)?:"),
+    Sign("mpi-init", "An error occurred in MPI_Init"),
+    Sign("mpi-init", "It looks like MPI_I", r"MPI_(?:INIT|Init|init) failed for some reason"),
+    Sign(
+        "mpi-init",
+        "No components were able to be opened in the ",
+        r"in the (?P<what>pml|btl|mtl|pmix) framework",
+    ),
+    Sign("mpi-init", "PML ", r"PML (?P<what>\S+) cannot be selected"),
+    Sign("mpi-call", "Fatal error in ", _FATAL + r"(?P<what>P?MPI_\w+|internal_\w+):"),
+    Sign("mpi-call", "*** An error occurred in MPI_", r"in (?P<what>MPI_\w+)"),
+    Sign(
+        "mpi-call",
+        "function was called ",
+        r"(?P<what>MPI_\w+)\(\) function was called (?:before MPI_INIT|after MPI_FINALIZE)",
+    ),
+    Sign("mpi-call", "Attempting to use an MPI routine", r"routine(?: \((?:internal_)?(?P<what>\w+)\))?"),
     # How it ended.
     Sign(
         "daemon-lost",
@@ -155,6 +185,7 @@ MPI_SIGNS = (
         for cause, number in (
             ("segmentation-fault", 11),
             ("illegal-instruction", 4),
+            ("aborted", 6),
             ("shared-memory", 7),
             ("killed", 9),
             ("told-to-end", 15),
@@ -169,11 +200,16 @@ MPI_SIGNS = (
     Sign("shared-memory", "Bus error (signal 7)"),
     Sign("shared-memory", "signal 7 (Bus error)", r"^signal 7"),
     Sign("illegal-instruction", "Illegal instruction (signal 4)"),
+    Sign("aborted", "signal 6 (Aborted)", r"^signal 6"),
+    Sign("aborted", "Aborted (signal 6)"),
     Sign("rank-failed", "noticed that process rank ", r"rank (?P<rank>\d+) .*on node (?P<host>\S+)"),
     Sign("rank-failed", "Per user-direction, the job has been aborted"),
     Sign("killed", "EXIT CODE: 9", r"= +EXIT CODE: 9\s*$"),
     Sign("segmentation-fault", "EXIT CODE: 11", r"= +EXIT CODE: 11\s*$"),
-    Sign("killed", "KILLED BY SIGNAL: 9"),
+    Sign("aborted", "EXIT CODE: 6", r"= +EXIT CODE: 6\s*$"),
+    Sign("aborted", "KILLED BY SIGNAL: 6"),
+    # Intel MPI kills the other ranks itself, and lists them first.
+    Sign("killed", "KILLED BY SIGNAL: 9", is_mild=True),
     Sign("segmentation-fault", "KILLED BY SIGNAL: 11"),
     Sign("rank-failed", "one or more processes exited with non-zero status", "", _PROCESS),
     Sign(

@@ -13,12 +13,14 @@ from gangplan.diagnose.signs import Sign
 _PYTHON = r"(?P<what>[\w.]+(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\b[^\n]*)"
 # The last line of a traceback, after the prefixes of mpirun, torch or kubectl.
 _RAISED = rf"^(?:\[[^\]]*\](?:<\w+>)?:? ?|(?:launcher|worker \d+) *\| )*{_PYTHON}"
+_HEAP = r"\b(?:free|munmap_chunk|[mr]e?alloc|malloc_consolidate)\(\): (?:invalid|double|corrupt|[um]\w*aligned|mismatch|memory|unsorted|smallbin|largebin|too many)"
 
 PROGRAM_SIGNS = (
     # Memory.
     Sign("gpu-memory", "CUDA out of memory", r"out of memory(?:\. Tried to allocate (?P<more>[\d.]+ \w+))?"),
     Sign("gpu-memory", "HIP out of memory"),
     Sign("gpu-memory", "CUDA_ERROR_OUT_OF_MEMORY"),
+    Sign("gpu-memory", "OOM when allocating tensor", is_sure=True),
     Sign("gpu-memory", "RESOURCE_EXHAUSTED", r"(?i)out of memory|allocat"),
     Sign("gpu-memory", "CUBLAS_STATUS_ALLOC_FAILED"),
     Sign("shared-memory", "is killed by signal: Bus error"),
@@ -45,9 +47,10 @@ PROGRAM_SIGNS = (
     Sign("shared-memory", "Signal 7 (SIGBUS)"),
     Sign("killed", "Killed", r"(?:line \d+:\s+\d+ Killed\b|^Killed$)"),
     # GPUs.
-    Sign("gpu-driver", "CUDA driver version is insufficient for CUDA runtime version"),
-    Sign("gpu-driver", "NVIDIA driver on your system is too old"),
-    Sign("gpu-driver", "forward compatibility was attempted on non supported HW"),
+    # PyTorch warns of a driver, and then raises that there is no GPU.
+    Sign("gpu-driver", "CUDA driver version is insufficient for CUDA runtime version", is_sure=True),
+    Sign("gpu-driver", "NVIDIA driver on your system is too old", is_sure=True),
+    Sign("gpu-driver", "forward compatibility was attempted on non supported HW", is_sure=True),
     Sign("gpu-missing", "No CUDA GPUs are available"),
     Sign("gpu-missing", "Found no NVIDIA driver on your system"),
     Sign("gpu-missing", "no CUDA-capable device is detected"),
@@ -58,7 +61,7 @@ PROGRAM_SIGNS = (
     Sign("gpu-missing", "torch.cuda.is_available() is False"),
     Sign("gpu-kernels", "no kernel image is available for execution on the device"),
     Sign("gpu-broken", "NVRM: Xid", r"Xid \([^)]*\): (?P<code>\d+)"),
-    Sign("gpu-broken", "uncorrectable ECC error"),
+    Sign("gpu-broken", "uncorrectable ECC error", r"(?<!\b0 )uncorrectable ECC"),
     Sign("gpu-broken", "fallen off the bus"),
     Sign("gpu-broken", "CUDA_ERROR_ECC_UNCORRECTABLE"),
     Sign("gpu-broken", "CUDA error: unspecified launch failure"),
@@ -131,8 +134,19 @@ PROGRAM_SIGNS = (
     Sign("program-architecture", "Exec format error"),
     # deepspeed/launcher/runner.py, 0.17: it reaches other hosts with pdsh by default.
     Sign("program-missing", "' not installed.", r"RuntimeError: launcher '(?P<what>\w+)' not installed"),
-    Sign("program-missing", "command not found", r"(?:line \d+: )?(?P<what>[\w./-]+): command not found"),
-    Sign("program-missing", ": not found", r"sh: (?:line )?\d+: (?P<what>[\w./-]+): not found"),
+    # A shell goes on after a command that it does not find; where that was the last one, the exit code is 127.
+    Sign(
+        "program-missing",
+        "command not found",
+        r"(?:line \d+: )?(?P<what>[\w./-]+): command not found",
+        is_mild=True,
+    ),
+    Sign(
+        "program-missing",
+        ": not found",
+        r"sh: (?:line )?\d+: (?P<what>[\w./-]+): not found",
+        is_mild=True,
+    ),
     Sign("path-missing", "can't open file", r"can't open file '(?P<what>[^']+)'"),
     Sign(
         "illegal-instruction",
@@ -142,9 +156,39 @@ PROGRAM_SIGNS = (
     Sign(
         "segmentation-fault",
         "Segmentation fault",
-        r"Segmentation fault(?:\s+\(core dumped\)|\s*$|: )|\*\*\* Process received signal|line \d+: +\d+ Segmentation fault +\S",
+        r"Segmentation fault(?:\s+\(core dumped\)|\s*$|: | \(11\)$)|line \d+: +\d+ Segmentation fault +\S",
     ),
+    Sign("shared-memory", "Signal: Bus error (7)"),
+    Sign("illegal-instruction", "Signal: Illegal instruction (4)"),
     Sign("segmentation-fault", "Fatal Python error: Segmentation fault"),
+    # libstdc++; malloc and the checks of glibc 2.31 to 2.41; Open MPI's and Python's handlers of signals; bash; torchrun.
+    Sign(
+        "aborted",
+        "terminate called ",
+        r"terminate called (?:after throwing an instance of '(?P<what>[^']+)'|without an active exception|recursively)",
+        r"^\s*what\(\): +(?P<more>.+)",
+        1,
+    ),
+    *(
+        Sign("aborted", needle, _HEAP)
+        for needle in ("free(): ", "_chunk(): ", "lloc(): ", "_consolidate(): ")
+    ),
+    *(
+        Sign("aborted", needle)
+        for needle in (
+            "double free or corruption (",
+            "corrupted size vs. prev_size",
+            "corrupted double-linked list",
+            "*** stack smashing detected ***",
+            "*** buffer overflow detected ***",
+            "Signal: Aborted (6)",
+            "Fatal Python error: Aborted",
+            "Aborted (core dumped)",
+            "Signal 6 (SIGABRT)",
+        )
+    ),
+    Sign("aborted", "Assertion ", r": Assertion [`'].+ failed\.|Assertion failed in file \S+"),
+    Sign("aborted", "Aborted  ", r"line \d+: +\d+ Aborted +\S"),
     # Services come before files, since their errors are OSErrors too.
     Sign("certificate", "CERTIFICATE_VERIFY_FAILED"),
     Sign("certificate", "self-signed certificate in certificate chain"),

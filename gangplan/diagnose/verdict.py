@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gangplan.diagnose.cause import ENDING, ROOT_CAUSE, KnownCause
+from gangplan.diagnose.cause import ASIDE, ENDING, KnownCause
 from gangplan.diagnose.causes import list_causes
 from gangplan.diagnose.evidence import Evidence, Log, SavedObject, Sighting
 from gangplan.diagnose.objects import find_object_sightings
@@ -19,12 +19,16 @@ _TEAM = "gangplan.dev/team"
 
 @dataclass(frozen=True, slots=True)
 class FoundCause:
-    """A cause and where it was seen: once per part of the run, the earliest first; `count` is the total."""
+    """A cause and where it was seen: once per part of the run, the earliest first; `count` is the total.
+
+    `is_minor` is a cause that only warnings and notes name, next to one that failed.
+    """
 
     cause: KnownCause
     seen: tuple[Sighting, ...]
     count: int
     follows: bool
+    is_minor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class RunDiagnosis:
     @property
     def is_known(self) -> bool:
         """Whether more is known than that the run ended."""
-        return any(one.cause.depth != ENDING for one in self.found)
+        return any(one.cause.depth != ENDING for one in self.roots)
 
     @property
     def is_well(self) -> bool:
@@ -161,12 +165,15 @@ def _rank_found_causes(sightings: Sequence[Sighting]) -> tuple[FoundCause, ...]:
     for one in _drop_repeated_exceptions(sightings, known):
         groups.setdefault(one.cause, []).append(one)
     ranked = sorted(groups, key=lambda name: _compute_cause_sort_key(known[name], groups[name]))
-    least = min((known[name].depth for name in ranked), default=ROOT_CAUSE)
+    weights = {name: _weigh_cause(known[name], groups[name]) for name in ranked}
+    least = min(weights.values(), default=0)
     found = []
     for name in ranked:
         cause = known[name]
-        seen = sorted(groups[name], key=lambda one: (one.at or "9", one.file, one.line))
-        found.append(FoundCause(cause, _keep_one_sighting_per_part(seen), len(seen), cause.depth > least))
+        seen = sorted(groups[name], key=lambda one: (one.is_warning, one.at or "9", one.file, one.line))
+        follows = weights[name] > least
+        minor = follows and weights[name] in (_WARNED, _NOTED)
+        found.append(FoundCause(cause, _keep_one_sighting_per_part(seen), len(seen), follows, minor))
     return tuple(found)
 
 
@@ -189,11 +196,23 @@ def _drop_repeated_exceptions(
     ]
 
 
+# Weights of causes: roots and symptoms have their depths; then those of which there were only warnings, endings, notes.
+_WARNED, _ENDED, _NOTED = 2, 3, 4
+
+
+def _weigh_cause(cause: KnownCause, seen: Sequence[Sighting]) -> int:
+    """Return the weight of a cause: the less, the likelier it ended the run."""
+    if cause.depth in (ENDING, ASIDE):
+        return _ENDED if cause.depth == ENDING else _NOTED
+    return _WARNED if all(one.is_warning for one in seen) else cause.depth
+
+
 def _compute_cause_sort_key(cause: KnownCause, seen: Sequence[Sighting]) -> tuple[int, int, str, int, str]:
-    """Return the sort key: roots before symptoms, then by time, objects before logs, by line."""
-    times = [one.at for one in seen if one.at]
-    lines = min((one.line for one in seen), default=0)
-    return cause.depth, 0 if times else 1, min(times, default=""), lines, cause.id
+    """Return the sort key: roots before symptoms before warnings, then by time, objects before logs, by line."""
+    proofs = [one for one in seen if not one.is_warning] or seen
+    times = [one.at for one in proofs if one.at]
+    lines = min((one.line for one in proofs), default=0)
+    return _weigh_cause(cause, seen), 0 if times else 1, min(times, default=""), lines, cause.id
 
 
 def _keep_one_sighting_per_part(seen: Sequence[Sighting]) -> tuple[Sighting, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM, KnownCause
+from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
 from gangplan.diagnose.causes import group_causes_by_topic, list_causes
 from gangplan.reference.words import wrap_paragraph
 
 _DEPTHS = {
     SYMPTOM: "A symptom: where its root was seen, it is listed as what followed.",
     ENDING: "An ending: it says that something failed, and not what.",
+    ASIDE: "A note: it ends no run, and is the cause only where nothing else was seen.",
 }
 
 
@@ -27,8 +28,8 @@ def render_cause(name: str) -> str:
     lines += [wrap_paragraph(f"{place}. {cure}") for place, cure in enumerate(cause.cures, 1)]
     if cause.rules:
         lines += ["", wrap_paragraph(f"In CI: {', '.join(cause.rules)}.")]
-    if cause.unforeseen:
-        lines += ["", wrap_paragraph(f"No rule can tell: {cause.unforeseen}")]
+    if why := _explain_missing_rule(cause):
+        lines += ["", wrap_paragraph(f"No rule can tell: {why}")]
     return "\n".join(lines) + "\n"
 
 
@@ -57,6 +58,13 @@ def _render_cause_section(cause: KnownCause) -> list[str]:
     if cause.rules:
         links = ", ".join(f"[{rule}](rules.md#{rule})" for rule in cause.rules)
         lines += [f"Rules: {links}", ""]
-    if cause.unforeseen:
-        lines += [f"No rule can tell: {cause.unforeseen}", ""]
+    if why := _explain_missing_rule(cause):
+        lines += [f"No rule can tell: {why}", ""]
     return lines
+
+
+def _explain_missing_rule(cause: KnownCause) -> str:
+    """Return why no rule prevents a cause; empty if one does."""
+    if cause.rules or cause.unforeseen:
+        return cause.unforeseen
+    return "It follows from another cause, and the rules of that one count."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from gangplan.diagnose.cause import ENDING, SYMPTOM
+from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
+from gangplan.diagnose.causes import group_causes_by_topic
 from gangplan.diagnose.evidence import Log, Sighting
 from gangplan.diagnose.verdict import FoundCause, RunDiagnosis
 from gangplan.report.escape import escape_log_line, escape_markdown, escape_own_line
@@ -13,13 +14,20 @@ from gangplan.report.escape import escape_log_line, escape_markdown, escape_own_
 _WIDTH = 110
 _PARTS = 4
 _LINES = 8
-_DEPTHS = {0: "root", SYMPTOM: "symptom", ENDING: "ending"}
+_DEPTHS = {0: "root", SYMPTOM: "symptom", ENDING: "ending", ASIDE: "note"}
 _NOT_KNOWN = "not known: nothing that was saved says why"
 
 
-def build_diagnosis_document(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> dict[str, object]:
+def build_diagnosis_document(
+    verdicts: Sequence[RunDiagnosis], skipped: Sequence[str], broken: Sequence[str] = ()
+) -> dict[str, object]:
     """Return the verdicts as JSON, version 1."""
-    return {"version": 1, "runs": [_build_diagnosis_facts(one) for one in verdicts], "skipped": list(skipped)}
+    return {
+        "version": 1,
+        "runs": [_build_diagnosis_facts(one) for one in verdicts],
+        "skipped": list(skipped),
+        "broken": list(broken),
+    }
 
 
 def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
@@ -36,8 +44,10 @@ def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
             {
                 "id": one.cause.id,
                 "title": one.cause.title,
+                "topic": _find_topic(one.cause),
                 "kind": _DEPTHS[one.cause.depth],
                 "follows": one.follows,
+                "warning": one.is_minor,
                 "count": one.count,
                 "seen": [_build_sighting_facts(each) for each in one.seen],
                 "means": one.cause.means,
@@ -47,6 +57,11 @@ def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
             for one in verdict.found
         ],
     }
+
+
+def _find_topic(cause: KnownCause) -> str:
+    """Return the topic of a cause, as on the reference page."""
+    return next(topic for topic, found in group_causes_by_topic().items() if cause in found)
 
 
 def _build_sighting_facts(one: Sighting) -> dict[str, object]:
@@ -63,7 +78,9 @@ def _build_sighting_facts(one: Sighting) -> dict[str, object]:
     }
 
 
-def render_diagnosis(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> str:
+def render_diagnosis(
+    verdicts: Sequence[RunDiagnosis], skipped: Sequence[str], broken: Sequence[str] = ()
+) -> str:
     """Return the verdicts for a terminal."""
     lines: list[str] = []
     well = [one for one in verdicts if one.is_well]
@@ -77,6 +94,8 @@ def render_diagnosis(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -
         lines += [f"nothing wrong: {names}", ""]
     if skipped:
         lines += [f"not read, because it is no text: {', '.join(skipped)}", ""]
+    if broken:
+        lines += [*(f"not read: {one}" for one in broken), ""]
     return "\n".join(escape_own_line(line) for line in lines[:-1]) + "\n"
 
 
@@ -97,10 +116,9 @@ def _render_run_diagnosis(verdict: RunDiagnosis) -> Iterator[str]:
             )
         if one.cause.rules:
             yield from _wrap_labeled_text("in CI", f"gangplan explain {' '.join(one.cause.rules)}")
-    rest = [one for one in verdict.found if one not in roots]
-    if rest:
+    for heading, rest in _group_other_causes(verdict):
         yield ""
-        yield "  and as it followed from that:" if roots else "  what is known:"
+        yield f"  {heading}:"
         for one in rest:
             first = one.seen[0]
             more = f" ({one.count} times)" if one.count > 1 else ""
@@ -109,6 +127,16 @@ def _render_run_diagnosis(verdict: RunDiagnosis) -> Iterator[str]:
             yield f"      {first.place}: {who}{first.text}"
     if not verdict.is_known:
         yield from _render_last_log_lines(verdict)
+
+
+def _group_other_causes(verdict: RunDiagnosis) -> Iterator[tuple[str, list[FoundCause]]]:
+    """Yield the causes below the roots under their headings: what followed from these, and what was minor."""
+    roots = verdict.roots if verdict.is_known else ()
+    rest = [one for one in verdict.found if one not in roots]
+    if followed := [one for one in rest if not one.is_minor]:
+        yield ("and as it followed from that" if roots else "what is known"), followed
+    if minor := [one for one in rest if one.is_minor]:
+        yield "also seen, and mostly harmless", minor
 
 
 def _describe_diagnosed_run(verdict: RunDiagnosis) -> str:
@@ -158,7 +186,9 @@ def _build_log_sort_key(log: Log) -> tuple[bool, str]:
     return log.who.role != "launcher", log.file
 
 
-def render_diagnosis_markdown(verdicts: Sequence[RunDiagnosis], skipped: Sequence[str]) -> str:
+def render_diagnosis_markdown(
+    verdicts: Sequence[RunDiagnosis], skipped: Sequence[str], broken: Sequence[str] = ()
+) -> str:
     """Return the verdicts as Markdown, for an issue or a chat."""
     lines: list[str] = []
     for verdict in verdicts:
@@ -187,9 +217,8 @@ def render_diagnosis_markdown(verdicts: Sequence[RunDiagnosis], skipped: Sequenc
                 ),
                 "",
             ]
-        rest = [one for one in verdict.found if one not in roots]
-        if rest:
-            lines += ["And as it followed from that:" if roots else "What is known:", ""]
+        for heading, rest in _group_other_causes(verdict):
+            lines += [f"{heading[0].upper()}{heading[1:]}:", ""]
             lines += [
                 f"- {escape_markdown(one.cause.title)} (`{one.cause.id}`), {escape_markdown(one.seen[0].place)}"
                 for one in rest
@@ -197,4 +226,6 @@ def render_diagnosis_markdown(verdicts: Sequence[RunDiagnosis], skipped: Sequenc
             lines.append("")
     if skipped:
         lines += [f"Not read: {escape_markdown(', '.join(skipped))}.", ""]
+    if broken:
+        lines += [*(f"- Not read: {escape_markdown(one)}" for one in broken), ""]
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from gangplan.diagnose.cause import ROOT_CAUSE
 from gangplan.diagnose.causes import list_causes
 from gangplan.diagnose.read import read_evidence
 from gangplan.diagnose.verdict import RunDiagnosis, diagnose_runs
+from gangplan.reference.causes import render_cause, render_causes_page
 from gangplan.rulebook import load_shipped_rules
 from tests.workspaces import REPOSITORY
 
@@ -108,3 +109,11 @@ def test_every_root_has_a_rule_or_says_why_there_is_none() -> None:
 def test_the_page_states_the_number_of_causes() -> None:
     page = (REPOSITORY / "docs/diagnose.md").read_text()
     assert f"Each of [{len(list_causes())} causes](causes.md)" in page
+
+
+def test_every_cause_without_a_rule_says_why_on_its_page() -> None:
+    page = render_causes_page()
+    for section in page.split("\n### ")[1:]:
+        assert ("\nRules: " in section) != ("\nNo rule can tell: " in section), section
+    for cause in list_causes().values():
+        assert ("In CI: " in render_cause(cause.id)) != ("No rule can tell: " in render_cause(cause.id))

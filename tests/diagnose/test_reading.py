@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -291,3 +292,81 @@ def test_long_logs_and_lines_are_read() -> None:
     line = b"step 100 loss 2.31 tokens per second 12000 financial news of the day\n"
     assert log_of(line * 20_000).lines == 20_000
     assert log_of(b"x" * 3_000_000).lines == 1
+
+
+def test_a_file_of_a_folder_that_cannot_be_parsed_is_left_out_and_named(tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(POD))
+    (tmp_path / "cut.json").write_text(json.dumps(POD, indent=2)[:-20])
+    (tmp_path / "chart.yaml").write_text("a: [1\n{{ if .Values.x }}\nb: {")
+    (tmp_path / "worker-3.log").write_text("CUDA out of memory\n")
+    outcome = gangplan("diagnose", tmp_path)
+    assert outcome.code == Exit.FINDINGS
+    assert "[out-of-memory]" in outcome.out
+    assert "[gpu-memory]" in outcome.out
+    assert f"not read: {tmp_path}/chart.yaml:" in outcome.out
+    assert f"not read: {tmp_path}/cut.json:" in outcome.out
+    assert "this is not JSON" in outcome.out
+    found = json.loads(gangplan("diagnose", tmp_path, "--format", "json").out)
+    assert [Path(one.partition(":")[0]).name for one in found["broken"]] == ["chart.yaml", "cut.json"]
+    assert "cut" in gangplan("diagnose", tmp_path, "--format", "markdown").out
+    # Named itself, or with nothing else to read, it is an error.
+    assert gangplan("diagnose", tmp_path / "cut.json").code == Exit.INPUT
+    for name in ("pod.json", "worker-3.log"):
+        (tmp_path / name).unlink()
+    outcome = gangplan("diagnose", tmp_path)
+    assert outcome.code == Exit.INPUT
+    assert "chart.yaml:" in outcome.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8"])
+def test_evidence_in_the_encoding_of_its_byte_order_mark_is_read(encoding: str, tmp_path: Path) -> None:
+    """Windows PowerShell's `>` writes UTF-16."""
+    (tmp_path / "pod.json").write_bytes(f"\ufeff{json.dumps(POD, indent=4)}\r\n".encode(encoding))
+    text = "Größe 3\r\n" * 700_000 + "[rank3]: torch.OutOfMemoryError: CUDA out of memory\r\n"
+    (tmp_path / "run.log").write_bytes(f"\ufeff[rank1]: all is well\r\n{text}".encode(encoding))
+    found = read_evidence([str(tmp_path)], lambda: io.BytesIO(b""))
+    assert [thing.kind for thing in found.things] == ["Pod"]
+    (log,) = found.logs
+    assert (log.lines, [(one.line, one.who.rank) for one in log.sightings]) == (700_002, [(700_002, 3)])
+    assert found.skipped == ()
+
+
+def test_lines_that_end_in_cr_lf_count_once() -> None:
+    assert log_of(b"one\r\ntwo\r\nCUDA out of memory\r\n").sightings[0].line == 3
+    assert log_of(b"one\rtwo\rCUDA out of memory\r\n").sightings[0].line == 3
+
+
+def test_a_pipe_that_is_named_is_refused(tmp_path: Path) -> None:
+    """Opening a pipe that nothing writes to waits forever."""
+    os.mkfifo(tmp_path / "events")
+    outcome = gangplan("diagnose", tmp_path / "events")
+    assert outcome.code == Exit.INPUT
+    assert "is a pipe" in outcome.err
+    assert "gangplan diagnose -" in outcome.err
+    outcome = gangplan("diagnose", "/dev/zero")
+    assert outcome.code == Exit.INPUT
+    assert "is a device" in outcome.err
+
+
+def test_a_pipe_of_the_shell_is_read() -> None:
+    """`gangplan diagnose <(kubectl logs ...)` names a descriptor of its own, whose other end is open."""
+    out, into = os.pipe()
+    os.write(into, b"CUDA out of memory\n")
+    os.close(into)
+    try:
+        assert read(f"/dev/fd/{out}") == (0, 1)
+    finally:
+        os.close(out)
+
+
+def test_many_sightings_of_one_cause_hide_no_other() -> None:
+    harmless = b"h:1:1 [0] NCCL INFO NET/IB : No device found.\n" * 300_000
+    found = log_of(harmless + b"OSError: [Errno 28] No space left on device\n").sightings
+    assert [one.cause for one in found][-1] == "disk-full"
+    assert len(found) < 3_000
+
+
+def test_the_document_gives_the_topic_of_each_cause(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("Host key verification failed.\n")
+    (run,) = json.loads(gangplan("diagnose", tmp_path, "--format", "json").out)["runs"]
+    assert [(one["id"], one["topic"]) for one in run["causes"]] == [("ssh-host-key", "MPI and SSH")]

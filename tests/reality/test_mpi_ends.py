@@ -1,0 +1,85 @@
+"""Wrong calls of MPI and processes that abort themselves (mpi_ends.cc): what real MPIs print, and the cause.
+
+`--update` records it into tests/diagnose/recorded/mpi.yaml.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.diagnose.samples import Sample, keep, neutral
+from tests.reality.base import ALL
+from tests.reality.families import FAMILIES, UnavailableError, installed
+from tests.reality.test_diagnose import first, version
+
+SOURCE = Path(__file__).with_name("mpi_ends.cc")
+TIMEOUT_S = 60
+CAUSES = {
+    "truncate": "mpi-sizes",
+    "allreduce": "mpi-sizes",
+    "peer": "mpi-call",
+    "before-init": "mpi-call",
+    "init": "mpi-init",
+    "throw": "aborted",
+    "free": "aborted",
+}
+#: What makes the start of each MPI fail: no such transport.
+UNSTARTED = {
+    "openmpi4": {"OMPI_MCA_pml": "ucx"},
+    "openmpi5": {"OMPI_MCA_pml": "ucx"},
+    "intel": {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "psm3"},
+}
+
+
+def environment(name: str, tree: Path, how: str) -> dict[str, str]:
+    """Return the variables with which an MPI runs from its tree, two ranks on one machine."""
+    top = tree / "usr/local"
+    found = {"PATH": f"{top}/bin:{os.environ['PATH']}", "LD_LIBRARY_PATH": f"{top}/lib", "HOME": "/root"}
+    found |= dict.fromkeys(("OPAL_PREFIX", "PRTE_PREFIX", "PMIX_PREFIX", "I_MPI_ROOT"), str(top))
+    found |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "I_MPI_FABRICS": "shm"}
+    found |= {
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    }
+    found["FI_PROVIDER_PATH"] = f"{top}/opt/mpi/libfabric/lib/prov"
+    return found | (UNSTARTED[name] if how == "init" else {})
+
+
+@pytest.mark.parametrize("how", CAUSES)
+@pytest.mark.parametrize("name", ALL)
+def test_the_end_of_a_program_of_mpi_is_found(
+    how: str, name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    if how == "init" and name not in UNSTARTED:
+        pytest.skip(f"{name} takes another transport")
+    if name == "intel" and how == "allreduce":
+        pytest.skip("Intel MPI ends with SIGPIPE, without a word")
+    family = FAMILIES[name]
+    try:
+        tree = installed(name)
+        header = next(installed("mpich" if family.is_hydra else name).rglob("mpi.h"))
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    lib, program = tree / "usr/local/lib", tmp_path / "ends"
+    words = ["-w", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", f"-I{header.parent}", str(SOURCE)]
+    words += ["-o", str(program), str(lib / family.library), "-Wl,--allow-shlib-undefined"]
+    env = environment(name, tree, how)
+    subprocess.run(["g++", *words], check=True, capture_output=True, env=env)
+    run = ["mpirun", "-np", "2", str(program), how]
+    done = subprocess.run(run, capture_output=True, text=True, env=env, timeout=TIMEOUT_S, check=False)
+    said = done.stdout + done.stderr
+    (tmp_path / "saved").mkdir()
+    assert first(tmp_path / "saved", said) == CAUSES[how], said
+    if request.config.getoption("--update"):
+        text = neutral(said, {tmp_path: "/scratch"})
+        keep(
+            "mpi",
+            Sample(f"{name}, {how}", CAUSES[how], version(family), "tests/reality/test_mpi_ends.py", text),
+        )
