@@ -35,11 +35,15 @@ class ContainerfileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A line of an instruction: its number and the column of its text, both from 1, and the text."""
+    """A line of an instruction: its number and the column of its text, both from 1, and the text.
+
+    `is_new` is set for the lines of a here-document, each of which is a line for the shell, too.
+    """
 
     line: int
     column: int
     text: str
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ def _read_instruction_lines(
         while number < len(lines) and lines[number].strip() != match["name"]:
             if lines[number].strip():
                 text = lines[number]
-                pieces.append(Piece(number + 1, len(text) - len(text.lstrip()) + 1, text.strip()))
+                pieces.append(Piece(number + 1, len(text) - len(text.lstrip()) + 1, text.strip(), True))
             number += 1
         if number == len(lines):
             raise ContainerfileError(f"the here-document {match['name']} does not end", begin)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gangplan.containerfile.facts import ContainerfileFacts, CopiedFile
 from gangplan.containerfile.parse import Instruction
+from gangplan.containerfile.shell import hide_read_text
 from gangplan.containerfile.told import build_lint_finding, find_matching_lines
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
@@ -21,7 +22,7 @@ _ALLOWS = re.compile(
     r"(?i)\b(?P<option>PasswordAuthentication|PermitEmptyPasswords|KbdInteractiveAuthentication)[ =]+yes\b"
 )
 _ROOT_LOGIN = re.compile(r"(?i)\bPermitRootLogin[ =]+(?:yes|prohibit-password|without-password)\b")
-_PORT = re.compile(r"(?i)(?:^|['\"\s;])Port[ =]+(?P<port>\d+)\b")
+_PORT = re.compile(r"(?i)(?<![\w.-])Port[ =]+(?P<port>\d+)\b")
 _SSHD_PORT = re.compile(r"\bsshd\b[^&|;]*\s-p[ =]?(?P<port>\d+)\b")
 _EXPOSED = re.compile(r"(?<![\d.])(?P<port>\d+)(?:/tcp)?(?![\d.])")
 _STRICT_MODES = re.compile(r"(?im)^[ \t]*StrictModes[ =]+no\b")
@@ -40,7 +41,8 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
         beside = f"{folder}/{copied.source}" if folder else copied.source
         accepts = accepts or bool(_HOST_KEYS.search(copied.text))
         yield from _check_ssh_configuration(beside, copied)
-    for one in facts.instructions:
+    for whole in facts.instructions:
+        one = hide_read_text(whole) if whole.name == "RUN" else whole
         accepts = accepts or any(True for _ in one.find(_HOST_KEYS))
         if one.name == "RUN":
             yield from find_matching_lines(
@@ -71,8 +73,9 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
 
 
 def _check_ssh_ports(file: str, one: Instruction, pattern: re.Pattern[str]) -> Iterator[Finding]:
+    is_ssh = "ssh" in one.text
     for line, column, match in one.find(pattern):
-        if int(match["port"]) < 1024 and "ssh" in one.text:
+        if int(match["port"]) < 1024 and is_ssh:
             yield build_lint_finding(
                 CONTAINERFILE_SSH_PORT, file, line, column, f"port {match['port']} needs root"
             )

@@ -150,6 +150,68 @@ def test_each_line_that_contradicts_the_catalog_is_reported(line: str, rules: li
 
 
 @pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin no/' /etc/ssh/sshd_config", []),
+        (
+            "sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin yes/' /etc/ssh/sshd_config",
+            ["root-login"],
+        ),
+        ('sed -i "s|^PasswordAuthentication yes|PasswordAuthentication no|g" /etc/ssh/sshd_config', []),
+        ("sed -i 's#^PermitRootLogin no#PermitRootLogin yes#' /etc/ssh/sshd_config", ["root-login"]),
+        (
+            "sed -i -e s,a,b, -e 's,PermitEmptyPasswords yes,PermitEmptyPasswords no,' /etc/ssh/sshd_config",
+            [],
+        ),
+        (
+            "sed -i -e 's/PermitRootLogin yes/x/' \\\n  -e 's/PermitEmptyPasswords no/PermitEmptyPasswords yes/' f",
+            ["password"],
+        ),
+        ("sed -i -e 's/a/b/' \\\n  --expression='s/PermitRootLogin yes/PermitRootLogin no/' f", []),
+        ("sed -i '/PermitRootLogin yes/d; s/x/y/' /etc/ssh/sshd_config", []),
+        ("sed -i '/PermitRootLogin/c\\PermitRootLogin yes' /etc/ssh/sshd_config", ["root-login"]),
+        ("sed -i '$a PermitRootLogin yes' /etc/ssh/sshd_config", ["root-login"]),
+        ('sed -i "\\$a PermitRootLogin yes" /etc/ssh/sshd_config', ["root-login"]),
+        ("sed -i 's/^PermitRootLogin yes/#PermitRootLogin yes/' /etc/ssh/sshd_config", []),
+        ("sed -i 's/Port 22/Port 2222/' /etc/ssh/sshd_config", []),
+        ("sed -i 's/Port 2222/Port 22/' /etc/ssh/sshd_config", ["ssh-port"]),
+        ("perl -pi -e 's/PermitRootLogin yes/PermitRootLogin no/' /etc/ssh/sshd_config", []),
+        ("bash -c \"sed -i 's/PermitRootLogin yes/PermitRootLogin no/' /etc/ssh/sshd_config\"", []),
+        (
+            "bash -c \"sed -i 's/PermitRootLogin no/PermitRootLogin yes/' /etc/ssh/sshd_config\"",
+            ["root-login"],
+        ),
+        ('["sed", "-i", "s/PermitRootLogin yes/PermitRootLogin no/", "/etc/ssh/sshd_config"]', []),
+        (
+            '["sed", "-i", "s/PermitRootLogin no/PermitRootLogin yes/", "/etc/ssh/sshd_config"]',
+            ["root-login"],
+        ),
+        ("echo '# PermitRootLogin yes would be bad' >> /etc/ssh/sshd_config", []),
+        ("printf '# open\\nPermitRootLogin yes\\n' >> /etc/ssh/sshd_config", ["root-login"]),
+        ("true # PermitRootLogin yes", []),
+        ("! grep -q 'PermitRootLogin yes' /etc/ssh/sshd_config", []),
+        ("grep -q 'PermitRootLogin yes' f || echo 'PermitRootLogin yes' >> f", ["root-login"]),
+        ("sshd -T | grep -i 'permitrootlogin yes' && exit 1", []),
+        ("sshd -t -o PermitRootLogin=yes", []),
+        ("if grep -q x f; then echo PasswordAuthentication yes >> f; fi", ["password"]),
+        ("<<EOF\ngrep -q 'PermitRootLogin yes' f\necho PermitRootLogin yes >> f\nEOF", ["root-login"]),
+        ("cat <<EOF >/etc/ssh/sshd_config\n# don't PermitRootLogin yes\nPermitRootLogin no\nEOF", []),
+        ("cat <<EOF >/etc/ssh/sshd_config\n# don't\nPermitRootLogin yes\nEOF", ["root-login"]),
+    ],
+)
+def test_only_what_a_command_writes_into_a_configuration_of_ssh_counts(line: str, rules: list[str]) -> None:
+    assert of(f"RUN {line}") == rules
+
+
+def test_a_finding_quotes_what_sed_writes_at_its_place() -> None:
+    line = "RUN sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin yes/' /etc/ssh/sshd_config"
+    text = f"FROM debian{DIGEST}\n{line}\nUSER 1000\n"
+    (one,) = lint_containerfile("Containerfile", text, lambda _: None, None, "openmpi")
+    assert one.message == "PermitRootLogin yes is written into a configuration"
+    assert one.where.column == line.index("PermitRootLogin yes") + 1
+
+
+@pytest.mark.parametrize(
     ("base", "is_bare"),
     [
         ("registry.access.example.com/ubi9/ubi-minimal:9.6", True),
