@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from gangplan.containerfile.facts import ContainerfileFacts, read_containerfile_facts, split_variables
+from gangplan.containerfile.facts import ContainerfileFacts, read_containerfile_facts
 from gangplan.containerfile.parse import ContainerfileError, Instruction
 from gangplan.containerfile.requirements import check_requirements_files
+from gangplan.containerfile.secrets import check_keys, check_secrets
 from gangplan.containerfile.ssh import check_ssh
 from gangplan.containerfile.told import build_instruction_finding, build_lint_finding, find_matching_lines
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
     CONTAINERFILE_BASE_OPEN,
-    CONTAINERFILE_KEY,
     CONTAINERFILE_MPI_TWICE,
     CONTAINERFILE_MPI_VERSION,
     CONTAINERFILE_NO_MPI,
@@ -22,7 +22,6 @@ from gangplan.rules.containerfiles import (
     CONTAINERFILE_PRIVILEGE,
     CONTAINERFILE_ROOT,
     CONTAINERFILE_RUN_AS_ROOT,
-    CONTAINERFILE_SECRET,
     CONTAINERFILE_SHELL_FORM,
     CONTAINERFILE_UID,
     CONTAINERFILE_UNCHECKED,
@@ -33,26 +32,12 @@ from gangplan.spec.catalog import Image
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 _ROOT = re.compile(r"^(?:root|0)(?::|$)")
-_KEYGEN = re.compile(r"\bssh-keygen\b")
-# Debian's package creates host keys at installation (openssh-server.postinst); the RPM package does not.
-_SERVER = re.compile(r"\bopenssh-server\b")
-_APT_SERVER = re.compile(r"\bapt(?:-get|itude)?\b[^&|;]*\binstall\b[^&|;]*\bopenssh-server\b")
-_KEYS_REMOVED = re.compile(r"\brm\b[^&|;]*/etc/ssh/(?:ssh_host_|\*)")
-_KEY_FILE = re.compile(
-    r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)|ssh_host_\w+_key|[\w.-]+\.(?:pem|key|p12|pfx)|authorized_keys)$"
-)
 _PASSWORD = re.compile(
     r"\bchpasswd\b|\bpasswd\s+(?!-[dl]\b|--delete|--lock)(?:-\S+\s+)*\w+|\b(?:useradd|usermod)\b[^&|;]*\s(?:-p|--password)[= ]"
 )
 _AS_ROOT = re.compile(r"OMPI_ALLOW_RUN_AS_ROOT\w*|--allow-run-as-root")
 _PRIVILEGE = re.compile(
     r"(?<![\w/.-])sudo(?![\w.-])|\bsetcap\b|\bchmod\s+(?:-R\s+)?(?:[2467]\d{3}|\w*\+s)\b|NOPASSWD"
-)
-_SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:PASSWORD|PASSWD|TOKEN|SECRET|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS?)(?:_|$)"
-)
-_SECRET_IN_COMMAND = re.compile(
-    r"(?i)\bAuthorization:\s*(?:Bearer|Basic)\s+[^$\s'\"]{8,}|https?://[^\s/@:$]+:[^\s/@$]{4,}@|\b(?:hf_[A-Za-z0-9]{20,}|ghp_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16})\b"
 )
 # Images of operating systems, of Python and of CUDA, which contain no MPI.
 _BARE = re.compile(
@@ -80,7 +65,8 @@ def lint_containerfile(
     for check in (
         _check_image_user,
         _check_base_image_digests,
-        _check_secrets_in_image,
+        check_secrets,
+        check_keys,
         _check_build_commands,
         _check_entrypoint_form,
     ):
@@ -115,47 +101,6 @@ def _check_base_image_digests(file: str, facts: ContainerfileFacts) -> Iterator[
             yield build_instruction_finding(CONTAINERFILE_BASE_OPEN, file, one, f"{base} has no digest")
         if len(words) > 2:
             named.add(words[2].lower())
-
-
-def _check_secrets_in_image(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
-    for one in facts.instructions:
-        if one.name in ("ENV", "ARG"):
-            for name, value in split_variables(one):
-                if _SECRET_NAME.search(name) and value and "$" not in value and not value.startswith("/"):
-                    yield build_instruction_finding(
-                        CONTAINERFILE_SECRET, file, one, f"{one.name} {name} has a value"
-                    )
-        elif one.name == "RUN":
-            yield from find_matching_lines(
-                CONTAINERFILE_SECRET,
-                file,
-                one,
-                _SECRET_IN_COMMAND,
-                lambda _: "the command has a secret in it",
-            )
-        if one.name == "RUN":
-            yield from find_matching_lines(
-                CONTAINERFILE_KEY,
-                file,
-                one,
-                _KEYGEN,
-                lambda _: "a key is made while the image is built",
-            )
-            if _APT_SERVER.search(one.text) and not _KEYS_REMOVED.search(one.text):
-                yield from find_matching_lines(
-                    CONTAINERFILE_KEY,
-                    file,
-                    one,
-                    _SERVER,
-                    lambda _: (
-                        "Debian's openssh-server makes host keys as it is installed: remove /etc/ssh/ssh_host_* in this RUN"
-                    ),
-                )
-    for copied in facts.copied:
-        if _KEY_FILE.search(copied.source) or _KEY_FILE.search(copied.target):
-            yield build_instruction_finding(
-                CONTAINERFILE_KEY, file, copied.by, f"{copied.source} is copied into the image"
-            )
 
 
 def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:

@@ -203,6 +203,41 @@ def test_only_what_a_command_writes_into_a_configuration_of_ssh_counts(line: str
     assert of(f"RUN {line}") == rules
 
 
+TOKEN = "abcdefghijklmnopqrstuvwx1"
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("RUN echo '-----BEGIN OPENSSH PRIVATE KEY-----' > /home/m/.ssh/id", ["key"]),
+        ("COPY <<EOF /etc/tls/x\n-----BEGIN PRIVATE KEY-----\nEOF", ["key"]),
+        ("RUN ! grep -r 'BEGIN OPENSSH PRIVATE KEY-----' /opt", []),
+        ("RUN ! grep -r -- '-----BEGIN PRIVATE KEY-----' /opt", []),
+        ("COPY .ssh/ /home/m/.ssh/", ["key"]),
+        ("COPY --chown=1000:0 home/.ssh /home/m/", ["key"]),
+        ("COPY keys /home/m/.ssh", ["key"]),
+        ("COPY keys/ /home/m/.ssh/", ["key"]),
+        ("COPY deploy /home/m/.ssh/deploy", ["key"]),
+        ("COPY ssh_config /home/m/.ssh/config", []),
+        ("COPY known_hosts config mpi.pub /home/m/.ssh/", []),
+        ("RUN openssl genpkey -algorithm ed25519 -out /home/m/key", ["key"]),
+        ("RUN openssl genrsa -out /x 4096", ["key"]),
+        ("RUN openssl req -x509 -newkey rsa:4096 -nodes -keyout /x", ["key"]),
+        ("RUN openssl req -in /x -noout && openssl x509 -in /y", []),
+        (f"ENV X=hf_{TOKEN}", ["secret"]),
+        (f"ENV HF_TOKEN=hf_{TOKEN}", ["secret"]),
+        (f"ARG X=glpat-{TOKEN}", ["secret"]),
+        (f"LABEL x=hf_{TOKEN}", ["secret"]),
+        (f"RUN train --key sk-{TOKEN}", ["secret"]),
+        ("ENV X=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2ln", ["secret"]),
+        ("ENV PIP_INDEX_URL=https://ann:hunter22@pip.example.com/simple", ["secret"]),
+        ("ENV PIP_INDEX_URL=https://pip.example.com/simple HF_HOME=/hf_home", []),
+    ],
+)
+def test_keys_and_tokens_are_found_wherever_they_are_written(line: str, rules: list[str]) -> None:
+    assert of(line) == rules
+
+
 def test_a_finding_quotes_what_sed_writes_at_its_place() -> None:
     line = "RUN sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin yes/' /etc/ssh/sshd_config"
     text = f"FROM debian{DIGEST}\n{line}\nUSER 1000\n"
