@@ -126,7 +126,9 @@ def _read_instruction_lines(
     is_open = True
     while is_open and number < len(lines):
         line = lines[number]
-        if number > start and line.lstrip().startswith("#"):  # comments between continued lines
+        # Comments and empty lines between continued lines: BuildKit 0.20 passes over both, and warns about the
+        # latter (NoEmptyContinuation).
+        if number > start and (not line.strip() or line.lstrip().startswith("#")):
             number += 1
             continue
         bare = line.rstrip()

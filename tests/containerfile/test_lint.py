@@ -124,6 +124,9 @@ def test_sshd_as_root_has_one_finding_for_each_defect() -> None:
             "RUN apt-get install -y \\\n  # the server\n  mpich libmpich-dev openssh-server \\\n  openssh-client && rm /etc/ssh/ssh_host_* && echo StrictHostKeyChecking no",
             [],
         ),
+        ("RUN true \\\n\n && true", []),
+        ("RUN true \\\n  \n# x\n\n && ssh-keygen -A", ["key"]),
+        ("RUN true \\\n\nUSER 0", []),  # the builder reads USER as a part of RUN
         ("RUN apt-get install -y openmpi-bin", ["no-ssh"]),
         ("RNU true", ["unreadable"]),
         ("RUN <<EOF\ntrue", ["unreadable"]),
