@@ -11,6 +11,7 @@ from gangplan.containerfile.requirements import check_requirements_files
 from gangplan.containerfile.secrets import check_keys, check_secrets
 from gangplan.containerfile.ssh import check_ssh
 from gangplan.containerfile.told import build_instruction_finding, build_lint_finding, find_matching_lines
+from gangplan.containerfile.users import find_root_names, is_root_user
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
     CONTAINERFILE_BASE_OPEN,
@@ -31,7 +32,6 @@ from gangplan.rules.containerfiles import (
 from gangplan.spec.catalog import Image
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
-_ROOT = re.compile(r"^(?:root|0)(?::|$)")
 _PASSWORD = re.compile(
     r"\bchpasswd\b|\bpasswd\s+(?!-[dl]\b|--delete|--lock)(?:-\S+\s+)*\w+|\b(?:useradd|usermod)\b[^&|;]*\s(?:-p|--password)[= ]"
 )
@@ -78,7 +78,7 @@ def lint_containerfile(
 
 def _check_image_user(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     if facts.user_by is not None:
-        if _ROOT.match(facts.user):
+        if is_root_user(facts.user, find_root_names(facts.instructions)):
             yield build_instruction_finding(CONTAINERFILE_ROOT, file, facts.user_by, "the image ends as root")
     elif not facts.is_base_given:
         begin = next(one for one in reversed(facts.everything) if one.name == "FROM")

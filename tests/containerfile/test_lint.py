@@ -241,6 +241,31 @@ def test_keys_and_tokens_are_found_wherever_they_are_written(line: str, rules: l
     assert of(line) == rules
 
 
+@pytest.mark.parametrize(
+    ("line", "is_root"),
+    [
+        ("USER +0", True),
+        ("USER 00:1000", True),
+        ('USER "0"', True),
+        ("USER :1000", True),
+        ("USER 1000:0", False),
+        ("USER 10", False),
+        ("RUN useradd -u 0 -o toor\nUSER toor", True),
+        ("RUN useradd -mou0 toor\nUSER toor:mpi", True),
+        ("RUN useradd --create-home \\\n  --non-unique --uid=0 -g mpi toor\nUSER toor", True),
+        ("RUN useradd --create-home \\\n  --non-unique --uid=0 -g mpi toor\nUSER mpi", False),
+        ("RUN id mpi || sudo usermod -o -u 0 mpi\nUSER mpi", True),
+        ("RUN echo 'toor:x:0:0::/root:/bin/sh' >> /etc/passwd\nUSER toor", True),
+        ("RUN echo 'mpi:x:1000:0::/home/mpi:/bin/sh' >> /etc/passwd\nUSER mpi", False),
+        ("RUN useradd -u 0 -o toor; useradd -u 1000 mpi\nUSER mpi", False),
+        ("RUN useradd -g 0 -u 1000 mpi\nUSER mpi", False),
+    ],
+)
+def test_root_is_found_under_any_name_and_number(line: str, is_root: bool) -> None:
+    rules = [rule for rule, _ in found(f"FROM debian{DIGEST}\n{line}\n")]
+    assert ("root" in rules) == is_root
+
+
 def test_a_finding_quotes_what_sed_writes_at_its_place() -> None:
     line = "RUN sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin yes/' /etc/ssh/sshd_config"
     text = f"FROM debian{DIGEST}\n{line}\nUSER 1000\n"
