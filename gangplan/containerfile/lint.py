@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from gangplan.containerfile.facts import ContainerfileFacts, read_containerfile_facts
 from gangplan.containerfile.parse import ContainerfileError, Instruction
 from gangplan.containerfile.requirements import check_requirements_files
 from gangplan.containerfile.secrets import check_keys, check_secrets
+from gangplan.containerfile.shell import find_in_order
 from gangplan.containerfile.ssh import check_ssh
 from gangplan.containerfile.told import build_instruction_finding, build_lint_finding, find_matching_lines
 from gangplan.containerfile.users import find_root_names, is_root_user
@@ -29,12 +30,13 @@ from gangplan.rules.containerfiles import (
     CONTAINERFILE_UNREADABLE,
     CONTAINERFILE_WRITABLE,
 )
+from gangplan.rules.model import Rule
 from gangplan.spec.catalog import Image
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
-_PASSWORD = re.compile(
-    r"\bchpasswd\b|\bpasswd\s+(?!-[dl]\b|--delete|--lock)(?:-\S+\s+)*\w+|\b(?:useradd|usermod)\b[^&|;]*\s(?:-p|--password)[= ]"
-)
+_PASSWORD = re.compile(r"\bchpasswd\b|\bpasswd\s+(?!-[dl]\b|--delete|--lock)(?:-\S+\s+){0,9}\w+")
+_ADDER = re.compile(r"\b(?:useradd|usermod)\b")
+_ADDED_PASSWORD = re.compile(r"\s(?:-p|--password)[= ]")
 _AS_ROOT = re.compile(r"OMPI_ALLOW_RUN_AS_ROOT\w*|--allow-run-as-root")
 _PRIVILEGE = re.compile(
     r"(?<![\w/.-])sudo(?![\w.-])|\bsetcap\b|\bchmod\s+(?:-R\s+)?(?:[2467]\d{3}|\w*\+s)\b|NOPASSWD"
@@ -47,10 +49,10 @@ _BARE = re.compile(
 _MENTIONED = re.compile(
     r"(?i)open-?mpi|\bompi|mpich|\bimpi|oneapi|mvapich|mpirun|mpiexec|hpcx|\bspack\b|\bmamba\b"
 )
-_WRITABLE = re.compile(r"\bchmod\s+(?:-\w+\s+)*(?:0?777|[ao]*[ao]\+\w*w\w*)\b")
-_PIPED = re.compile(
-    r"\b(?:curl|wget)\b[^&;]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|\b(?:ba)?sh\s+(?:-c\s+)?[\"']?(?:\$|<)\((?:curl|wget)\b"
-)
+_WRITABLE = re.compile(r"\bchmod\s+(?:-\w+\s+){0,9}(?:0?777|[ao]*[ao]\+\w*w\w*)\b")
+_DOWNLOAD = re.compile(r"\b(?:curl|wget)\b")
+_PIPE = re.compile(r"\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b")
+_RUN_DOWNLOAD = re.compile(r"\b(?:ba)?sh\s+(?:-c\s+)?[\"']?(?:\$|<)\((?:curl|wget)\b")
 
 
 def lint_containerfile(
@@ -124,9 +126,8 @@ def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Find
             )
         if one.name != "RUN":
             continue
-        yield from find_matching_lines(
-            CONTAINERFILE_PASSWORD, file, one, _PASSWORD, lambda _: "a user gets a password"
-        )
+        places = _list_places(one, _PASSWORD, "&|;", _ADDER, _ADDED_PASSWORD)
+        yield from _report_lines(CONTAINERFILE_PASSWORD, file, places, "a user gets a password")
         yield from find_matching_lines(
             CONTAINERFILE_PRIVILEGE,
             file,
@@ -141,13 +142,28 @@ def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Find
             _WRITABLE,
             lambda match: f"{match[0]}: everybody may write there",
         )
-        yield from find_matching_lines(
-            CONTAINERFILE_UNCHECKED,
-            file,
-            one,
-            _PIPED,
-            lambda _: "a script of the internet is run as it comes",
-        )
+        places = _list_places(one, _RUN_DOWNLOAD, "&;", _DOWNLOAD, _PIPE)
+        says = "a script of the internet is run as it comes"
+        yield from _report_lines(CONTAINERFILE_UNCHECKED, file, places, says)
+
+
+def _list_places(
+    one: Instruction, pattern: re.Pattern[str], ends: str, *ordered: re.Pattern[str]
+) -> Iterator[tuple[int, int]]:
+    """Yield where a pattern matches, and where others do in their order before one of the `ends`."""
+    for piece in one.pieces:
+        for match in pattern.finditer(piece.text):
+            yield piece.line, piece.column + match.start()
+        for begin, _ in find_in_order(piece.text, *ordered, ends=ends):
+            yield piece.line, piece.column + begin
+
+
+def _report_lines(
+    rule: Rule, file: str, places: Iterable[tuple[int, int]], message: str
+) -> Iterator[Finding]:
+    """Yield a finding for the first place on each line."""
+    for line, column in {line: (line, column) for line, column in sorted(places, reverse=True)}.values():
+        yield build_lint_finding(rule, file, line, column, message)
 
 
 def _check_entrypoint_form(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:

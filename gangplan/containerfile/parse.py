@@ -21,8 +21,8 @@ KNOWN = frozenset(
 _ESCAPE = re.compile(r"^#\s*escape\s*=\s*(?P<mark>[\\`])\s*$", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"^#\s*\w+\s*=")
 _HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<name>[A-Za-z_]\w*)(?P=quote)")
-_FROM = re.compile(r"^(?:--\S+\s+)*(?P<image>\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?\s*$")
-_VARIABLE = re.compile(r"\$(?:(?P<bare>\w+)|\{(?P<name>\w+)(?::(?P<how>[-+])(?P<word>[^}]*))?\})")
+_FROM = re.compile(r"^(?:--\S+\s+)*(?P<image>(?!--)\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?\s*$")
+_VARIABLE = re.compile(r"\$(?:(?P<bare>\w+)|\{(?P<name>\w+)(?::(?P<how>[-+])(?P<word>[^{}]*))?\})")
 
 
 class ContainerfileError(ValueError):

@@ -83,8 +83,8 @@ def _check_made_keys(file: str, one: Instruction) -> Iterator[Finding]:
     says = "a key is made while the image is built"
     yield from find_matching_lines(CONTAINERFILE_KEY, file, one, _KEYGEN, lambda _: says)
     for piece in one.pieces:
-        for match in find_in_order(piece.text, _OPENSSL, _NEW_KEY):
-            yield build_lint_finding(CONTAINERFILE_KEY, file, piece.line, piece.column + match.start(), says)
+        for begin, _ in find_in_order(piece.text, _OPENSSL, _NEW_KEY):
+            yield build_lint_finding(CONTAINERFILE_KEY, file, piece.line, piece.column + begin, says)
     text = one.text
     if any(find_in_order(text, _APT, _INSTALL, _SERVER)) and not any(
         find_in_order(text, _REMOVE, _HOST_KEYS)

@@ -82,18 +82,23 @@ def list_commands(one: Instruction) -> Iterator[tuple[Piece, str, tuple[str, ...
             yield ends[at][1], name, tuple(word.bare for word in rest)
 
 
-def find_in_order(text: str, *patterns: re.Pattern[str], ends: str = "&|;") -> Iterator[re.Match[str]]:
+def find_in_order(
+    text: str, *patterns: re.Pattern[str], ends: str = "&|;"
+) -> Iterator[tuple[int, re.Match[str]]]:
     """Yield the matches of the last pattern after matches of the others, within one command of a text.
 
-    One pattern with `[^&|;]*` between its parts takes a time that grows with the square of the text.
+    Each comes with the place where the first pattern matches. One pattern with `[^&|;]*` between its parts takes a
+    time that grows with the square of the text.
     """
     for part in re.finditer(rf"[^{ends}]+", text):
-        at: int | None = part.start()
+        begin, at = -1, part.start()
         for pattern in patterns[:-1]:
-            found = pattern.search(text, at, part.end()) if at is not None else None
-            at = found.end() if found else None
-        if at is not None:
-            yield from patterns[-1].finditer(text, at, part.end())
+            if (found := pattern.search(text, at, part.end())) is None:
+                break
+            begin, at = found.start() if begin < 0 else begin, found.end()
+        else:
+            for match in patterns[-1].finditer(text, at, part.end()):
+                yield begin, match
 
 
 def hide_read_text(one: Instruction) -> Instruction:
