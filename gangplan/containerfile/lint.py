@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from gangplan.containerfile.facts import ContainerfileFacts, read_containerfile_facts
+from gangplan.containerfile.fips import check_fips_base
 from gangplan.containerfile.parse import ContainerfileError, Instruction
 from gangplan.containerfile.requirements import check_requirements_files
 from gangplan.containerfile.secrets import check_keys, check_secrets
@@ -75,6 +76,7 @@ def lint_containerfile(
         yield from check(file, facts)
     yield from check_ssh(file, facts)
     yield from check_requirements_files(file, facts, read)
+    yield from check_fips_base(file, facts, image, name)
     yield from _check_installed_mpi(file, facts, image, name)
 
 

@@ -293,6 +293,26 @@ def test_an_image_without_the_mpi_of_the_catalog_is_reported(base: str, is_bare:
     assert found(f"FROM {base}{DIGEST}\nUSER 1000\n") == []
 
 
+@pytest.mark.parametrize(
+    ("base", "is_fit"),
+    [
+        ("debian", False),
+        ("registry.example.com:5000/mirror/ubuntu:24.04", False),
+        ("python:3.12-slim", False),
+        ("nvidia/cuda:12.6.0-runtime-ubuntu22.04", False),
+        ("nvidia/cuda:12.6.0-runtime-ubi9", True),
+        ("registry.access.example.com/ubi9/ubi-minimal:9.6", True),
+        ("registry.example.com/base/debian-fips:13", True),
+    ],
+)
+def test_an_image_for_fips_needs_a_base_for_it(base: str, is_fit: bool) -> None:
+    fit = OPENMPI.model_copy(update={"fips": True, "mpi": None})
+    text = f"FROM {base}{DIGEST} AS base\nFROM base\nUSER 1000\n"
+    assert found(text, fit) == ([] if is_fit else [("not-fips", 2)])
+    assert found(text) == []
+    assert found(f"ARG BASE\n{text.replace(base + DIGEST, '$BASE')}", fit) == []
+
+
 def test_only_the_stages_of_the_final_image_count() -> None:
     """A stage may build on another."""
     text = f"FROM golang{DIGEST} AS build\nRUN ssh-keygen -A\nFROM debian{DIGEST} AS base\nUSER 1000\nFROM base\nRUN true\n"
