@@ -1,8 +1,6 @@
 """Plaintext secrets in a text, found by their form, by their name, or by both; never repeated in output.
 
-Only the kind of a secret is reported: no letter, and no length. Forms are those that the issuers publish for
-secret scanning: AWS, GitHub, GitLab, Hugging Face, Slack, OpenAI, Anthropic, Google, npm, DigitalOcean,
-Weights & Biases, JSON Web Tokens (RFC 7519), PEM (RFC 7468).
+Only the kind of a secret is reported: no letter, and no length.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from gangplan.model.secret_forms import FORMS, STARTS
 from gangplan.model.secret_words import REFERENCE, compute_entropy, is_secret_value, judge_secret_name
 from gangplan.records import dataclass
 
@@ -18,25 +17,6 @@ RANDOM_TEXT = "a text of random characters, as keys and tokens are"
 # What replaces every secret in output.
 HIDDEN = "(hidden)"
 
-# Kind of a secret -> its form. A form starts with a text that hardly anything else starts with.
-FORMS = {
-    "an AWS access key": r"\bA(?:KI|SI)A[0-9A-Z]{16}\b",
-    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{30,255})\b",
-    "a GitLab token": r"\bgl(?:pat|ptt|rt|dt)-[A-Za-z0-9_-]{20,}",
-    "a Hugging Face token": r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}\b",
-    "a Slack token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
-    "an API key": r"\bsk-(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{20,}",
-    "a Google API key": r"\bAIza[0-9A-Za-z_-]{35}",
-    "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
-    "a DigitalOcean token": r"\bdo[opr]_v1_[0-9a-f]{64}\b",
-    "a JSON Web Token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
-    "a private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
-}
-# A text without any of these contains no form; searching for them costs a hundredth of matching the patterns.
-STARTS = (
-    *("AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "glptt-", "glrt-"),
-    *("gldt-", "hf_", "api_org_", "xox", "sk-", "AIza", "npm_", "_v1_", "eyJ", "PRIVATE KEY"),
-)
 _FORM = re.compile("|".join(f"({form})" for form in FORMS.values()))
 _KINDS = tuple(FORMS)
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:([^\s/@'\"]+)@")

@@ -12,6 +12,7 @@ from gangplan.containerfile.parse import (
     resolve_last_stage,
     split_stages,
 )
+from gangplan.containerfile.shell import find_in_order
 from gangplan.records import dataclass
 
 # Packages of Debian 12 and 13, RHEL 9, Alpine 3.20, conda-forge and PyPI that install an MPI, and sources.
@@ -25,8 +26,9 @@ _MPIS = (
 _VERSION = re.compile(r"(?i)^(?:O?MPI|OPENMPI|MPICH|IMPI)_?(?:VERSION|VER)$")
 _SERVER = re.compile(r"(?<![\w/.-])(?:openssh-server|openssh)(?![\w.-])")
 _CLIENT = re.compile(r"(?<![\w/.-])(?:openssh-clients?|openssh)(?![\w.-])")
-_UID = re.compile(r"(?:useradd|adduser)\b[^&|;]*?(?:--uid|-u)[= ](?P<uid>\d+)")
-_CONFIGURATION = re.compile(r"(?:^|/)(?:\.?sshd?_config|ssh\w*\.conf|[\w-]*mpi\w*\.conf)$")
+_ADDER = re.compile(r"(?:useradd|adduser)\b")
+_UID = re.compile(r"(?:--uid|-u)[= ](?P<uid>\d{1,10})(?!\d)")
+_CONFIGURATION = re.compile(r"(?:^|/)(?:\.?sshd?_config|ssh\w*\.conf|(?=[\w-]*mpi)[\w-]+\.conf)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +93,20 @@ def read_containerfile_facts(text: str, read: Callable[[str], str | None]) -> Co
         tuple(_find_installed_mpis(own, known)),
         any(_is_ssh_install_instruction(one, _SERVER) for one in own),
         any(_is_ssh_install_instruction(one, _CLIENT) for one in own),
-        tuple(int(match["uid"]) for one in own if one.name == "RUN" for *_, match in one.find(_UID)),
+        tuple(_list_uids(own)),
         tuple(_list_copied_files(own, read)),
     )
 
 
+def _list_uids(own: Sequence[Instruction]) -> Iterator[int]:
+    for one in own:
+        for piece in one.pieces if one.name == "RUN" else ():
+            yield from (int(match["uid"]) for _, match in find_in_order(piece.text, _ADDER, _UID))
+
+
 def split_variables(one: Instruction) -> Iterator[tuple[str, str]]:
     """Yield the variables that an ENV or ARG sets, with their values."""
-    for match in re.finditer(r"(?P<name>\w+)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)", one.text):
+    for match in re.finditer(r"(?<!\w)(?P<name>\w+)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)", one.text):
         yield match["name"], match["value"].strip("\"'")
     if "=" not in one.text and one.name == "ENV" and len(words := one.text.split(None, 1)) == 2:
         yield words[0], words[1]

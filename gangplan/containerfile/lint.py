@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from gangplan.containerfile.facts import ContainerfileFacts, read_containerfile_facts, split_variables
+from gangplan.containerfile.facts import ContainerfileFacts, read_containerfile_facts
+from gangplan.containerfile.fips import check_fips_base
 from gangplan.containerfile.parse import ContainerfileError, Instruction
 from gangplan.containerfile.requirements import check_requirements_files
+from gangplan.containerfile.secrets import check_keys, check_secrets
+from gangplan.containerfile.shell import find_in_order
 from gangplan.containerfile.ssh import check_ssh
 from gangplan.containerfile.told import build_instruction_finding, build_lint_finding, find_matching_lines
+from gangplan.containerfile.users import find_root_names, is_root_user
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
     CONTAINERFILE_BASE_OPEN,
-    CONTAINERFILE_KEY,
     CONTAINERFILE_MPI_TWICE,
     CONTAINERFILE_MPI_VERSION,
     CONTAINERFILE_NO_MPI,
@@ -22,37 +25,22 @@ from gangplan.rules.containerfiles import (
     CONTAINERFILE_PRIVILEGE,
     CONTAINERFILE_ROOT,
     CONTAINERFILE_RUN_AS_ROOT,
-    CONTAINERFILE_SECRET,
     CONTAINERFILE_SHELL_FORM,
     CONTAINERFILE_UID,
     CONTAINERFILE_UNCHECKED,
     CONTAINERFILE_UNREADABLE,
     CONTAINERFILE_WRITABLE,
 )
+from gangplan.rules.model import Rule
 from gangplan.spec.catalog import Image
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
-_ROOT = re.compile(r"^(?:root|0)(?::|$)")
-_KEYGEN = re.compile(r"\bssh-keygen\b")
-# Debian's package creates host keys at installation (openssh-server.postinst); the RPM package does not.
-_SERVER = re.compile(r"\bopenssh-server\b")
-_APT_SERVER = re.compile(r"\bapt(?:-get|itude)?\b[^&|;]*\binstall\b[^&|;]*\bopenssh-server\b")
-_KEYS_REMOVED = re.compile(r"\brm\b[^&|;]*/etc/ssh/(?:ssh_host_|\*)")
-_KEY_FILE = re.compile(
-    r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)|ssh_host_\w+_key|[\w.-]+\.(?:pem|key|p12|pfx)|authorized_keys)$"
-)
-_PASSWORD = re.compile(
-    r"\bchpasswd\b|\bpasswd\s+(?!-[dl]\b|--delete|--lock)(?:-\S+\s+)*\w+|\b(?:useradd|usermod)\b[^&|;]*\s(?:-p|--password)[= ]"
-)
+_PASSWORD = re.compile(r"\bchpasswd\b|\bpasswd\s+(?!-[dl]\b|--delete|--lock)(?:-\S+\s+){0,9}\w+")
+_ADDER = re.compile(r"\b(?:useradd|usermod)\b")
+_ADDED_PASSWORD = re.compile(r"\s(?:-p|--password)[= ]")
 _AS_ROOT = re.compile(r"OMPI_ALLOW_RUN_AS_ROOT\w*|--allow-run-as-root")
 _PRIVILEGE = re.compile(
     r"(?<![\w/.-])sudo(?![\w.-])|\bsetcap\b|\bchmod\s+(?:-R\s+)?(?:[2467]\d{3}|\w*\+s)\b|NOPASSWD"
-)
-_SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:PASSWORD|PASSWD|TOKEN|SECRET|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS?)(?:_|$)"
-)
-_SECRET_IN_COMMAND = re.compile(
-    r"(?i)\bAuthorization:\s*(?:Bearer|Basic)\s+[^$\s'\"]{8,}|https?://[^\s/@:$]+:[^\s/@$]{4,}@|\b(?:hf_[A-Za-z0-9]{20,}|ghp_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16})\b"
 )
 # Images of operating systems, of Python and of CUDA, which contain no MPI.
 _BARE = re.compile(
@@ -62,10 +50,10 @@ _BARE = re.compile(
 _MENTIONED = re.compile(
     r"(?i)open-?mpi|\bompi|mpich|\bimpi|oneapi|mvapich|mpirun|mpiexec|hpcx|\bspack\b|\bmamba\b"
 )
-_WRITABLE = re.compile(r"\bchmod\s+(?:-\w+\s+)*(?:0?777|[ao]*[ao]\+\w*w\w*)\b")
-_PIPED = re.compile(
-    r"\b(?:curl|wget)\b[^&;]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|\b(?:ba)?sh\s+(?:-c\s+)?[\"']?(?:\$|<)\((?:curl|wget)\b"
-)
+_WRITABLE = re.compile(r"\bchmod\s+(?:-\w+\s+){0,9}(?:0?777|[ao]*[ao]\+\w*w\w*)\b")
+_DOWNLOAD = re.compile(r"\b(?:curl|wget)\b")
+_PIPE = re.compile(r"\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b")
+_RUN_DOWNLOAD = re.compile(r"\b(?:ba)?sh\s+(?:-c\s+)?[\"']?(?:\$|<)\((?:curl|wget)\b")
 
 
 def lint_containerfile(
@@ -80,19 +68,21 @@ def lint_containerfile(
     for check in (
         _check_image_user,
         _check_base_image_digests,
-        _check_secrets_in_image,
+        check_secrets,
+        check_keys,
         _check_build_commands,
         _check_entrypoint_form,
     ):
         yield from check(file, facts)
     yield from check_ssh(file, facts)
     yield from check_requirements_files(file, facts, read)
+    yield from check_fips_base(file, facts, image, name)
     yield from _check_installed_mpi(file, facts, image, name)
 
 
 def _check_image_user(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     if facts.user_by is not None:
-        if _ROOT.match(facts.user):
+        if is_root_user(facts.user, find_root_names(facts.instructions)):
             yield build_instruction_finding(CONTAINERFILE_ROOT, file, facts.user_by, "the image ends as root")
     elif not facts.is_base_given:
         begin = next(one for one in reversed(facts.everything) if one.name == "FROM")
@@ -117,47 +107,6 @@ def _check_base_image_digests(file: str, facts: ContainerfileFacts) -> Iterator[
             named.add(words[2].lower())
 
 
-def _check_secrets_in_image(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
-    for one in facts.instructions:
-        if one.name in ("ENV", "ARG"):
-            for name, value in split_variables(one):
-                if _SECRET_NAME.search(name) and value and "$" not in value and not value.startswith("/"):
-                    yield build_instruction_finding(
-                        CONTAINERFILE_SECRET, file, one, f"{one.name} {name} has a value"
-                    )
-        elif one.name == "RUN":
-            yield from find_matching_lines(
-                CONTAINERFILE_SECRET,
-                file,
-                one,
-                _SECRET_IN_COMMAND,
-                lambda _: "the command has a secret in it",
-            )
-        if one.name == "RUN":
-            yield from find_matching_lines(
-                CONTAINERFILE_KEY,
-                file,
-                one,
-                _KEYGEN,
-                lambda _: "a key is made while the image is built",
-            )
-            if _APT_SERVER.search(one.text) and not _KEYS_REMOVED.search(one.text):
-                yield from find_matching_lines(
-                    CONTAINERFILE_KEY,
-                    file,
-                    one,
-                    _SERVER,
-                    lambda _: (
-                        "Debian's openssh-server makes host keys as it is installed: remove /etc/ssh/ssh_host_* in this RUN"
-                    ),
-                )
-    for copied in facts.copied:
-        if _KEY_FILE.search(copied.source) or _KEY_FILE.search(copied.target):
-            yield build_instruction_finding(
-                CONTAINERFILE_KEY, file, copied.by, f"{copied.source} is copied into the image"
-            )
-
-
 def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     for one in facts.instructions:
         if one.name in ("RUN", "ENV", "ENTRYPOINT", "CMD"):
@@ -179,9 +128,8 @@ def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Find
             )
         if one.name != "RUN":
             continue
-        yield from find_matching_lines(
-            CONTAINERFILE_PASSWORD, file, one, _PASSWORD, lambda _: "a user gets a password"
-        )
+        places = _list_places(one, _PASSWORD, "&|;", _ADDER, _ADDED_PASSWORD)
+        yield from _report_lines(CONTAINERFILE_PASSWORD, file, places, "a user gets a password")
         yield from find_matching_lines(
             CONTAINERFILE_PRIVILEGE,
             file,
@@ -196,13 +144,28 @@ def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Find
             _WRITABLE,
             lambda match: f"{match[0]}: everybody may write there",
         )
-        yield from find_matching_lines(
-            CONTAINERFILE_UNCHECKED,
-            file,
-            one,
-            _PIPED,
-            lambda _: "a script of the internet is run as it comes",
-        )
+        places = _list_places(one, _RUN_DOWNLOAD, "&;", _DOWNLOAD, _PIPE)
+        says = "a script of the internet is run as it comes"
+        yield from _report_lines(CONTAINERFILE_UNCHECKED, file, places, says)
+
+
+def _list_places(
+    one: Instruction, pattern: re.Pattern[str], ends: str, *ordered: re.Pattern[str]
+) -> Iterator[tuple[int, int]]:
+    """Yield where a pattern matches, and where others do in their order before one of the `ends`."""
+    for piece in one.pieces:
+        for match in pattern.finditer(piece.text):
+            yield piece.line, piece.column + match.start()
+        for begin, _ in find_in_order(piece.text, *ordered, ends=ends):
+            yield piece.line, piece.column + begin
+
+
+def _report_lines(
+    rule: Rule, file: str, places: Iterable[tuple[int, int]], message: str
+) -> Iterator[Finding]:
+    """Yield a finding for the first place on each line."""
+    for line, column in {line: (line, column) for line, column in sorted(places, reverse=True)}.values():
+        yield build_lint_finding(rule, file, line, column, message)
 
 
 def _check_entrypoint_form(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:

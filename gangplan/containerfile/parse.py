@@ -21,8 +21,8 @@ KNOWN = frozenset(
 _ESCAPE = re.compile(r"^#\s*escape\s*=\s*(?P<mark>[\\`])\s*$", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"^#\s*\w+\s*=")
 _HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<name>[A-Za-z_]\w*)(?P=quote)")
-_FROM = re.compile(r"^(?:--\S+\s+)*(?P<image>\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?\s*$")
-_VARIABLE = re.compile(r"\$(?:(?P<bare>\w+)|\{(?P<name>\w+)(?::(?P<how>[-+])(?P<word>[^}]*))?\})")
+_FROM = re.compile(r"^(?:--\S+\s+)*(?P<image>(?!--)\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?\s*$")
+_VARIABLE = re.compile(r"\$(?:(?P<bare>\w+)|\{(?P<name>\w+)(?::(?P<how>[-+])(?P<word>[^{}]*))?\})")
 
 
 class ContainerfileError(ValueError):
@@ -35,11 +35,15 @@ class ContainerfileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A line of an instruction: its number and the column of its text, both from 1, and the text."""
+    """A line of an instruction: its number and the column of its text, both from 1, and the text.
+
+    `is_new` is set for the lines of a here-document, each of which is a line for the shell, too.
+    """
 
     line: int
     column: int
     text: str
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,9 @@ def _read_instruction_lines(
     is_open = True
     while is_open and number < len(lines):
         line = lines[number]
-        if number > start and line.lstrip().startswith("#"):  # comments between continued lines
+        # Comments and empty lines between continued lines: BuildKit 0.20 passes over both, and warns about the
+        # latter (NoEmptyContinuation).
+        if number > start and (not line.strip() or line.lstrip().startswith("#")):
             number += 1
             continue
         bare = line.rstrip()
@@ -139,7 +145,7 @@ def _read_instruction_lines(
         while number < len(lines) and lines[number].strip() != match["name"]:
             if lines[number].strip():
                 text = lines[number]
-                pieces.append(Piece(number + 1, len(text) - len(text.lstrip()) + 1, text.strip()))
+                pieces.append(Piece(number + 1, len(text) - len(text.lstrip()) + 1, text.strip(), True))
             number += 1
         if number == len(lines):
             raise ContainerfileError(f"the here-document {match['name']} does not end", begin)

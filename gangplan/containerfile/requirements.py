@@ -13,7 +13,7 @@ from gangplan.containerfile.told import build_lint_finding
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import CONTAINERFILE_REQUIREMENT_OPEN
 
-_FILE = re.compile(r"[\w.-]*requirements[\w.-]*\.(?:txt|in)")
+_FILE = re.compile(r"(?=[\w.-]*requirements)[\w.-]+\.(?:txt|in)")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _EXACT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[^]]*\])?\s*===?\s*[\w.!+-]+\s*(?:;.*)?")
 # A file with its checksum, or a commit by its id.

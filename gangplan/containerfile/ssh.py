@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gangplan.containerfile.facts import ContainerfileFacts, CopiedFile
 from gangplan.containerfile.parse import Instruction
+from gangplan.containerfile.shell import find_in_order, hide_read_text
 from gangplan.containerfile.told import build_lint_finding, find_matching_lines
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
@@ -21,8 +22,9 @@ _ALLOWS = re.compile(
     r"(?i)\b(?P<option>PasswordAuthentication|PermitEmptyPasswords|KbdInteractiveAuthentication)[ =]+yes\b"
 )
 _ROOT_LOGIN = re.compile(r"(?i)\bPermitRootLogin[ =]+(?:yes|prohibit-password|without-password)\b")
-_PORT = re.compile(r"(?i)(?:^|['\"\s;])Port[ =]+(?P<port>\d+)\b")
-_SSHD_PORT = re.compile(r"\bsshd\b[^&|;]*\s-p[ =]?(?P<port>\d+)\b")
+_PORT = re.compile(r"(?i)(?<![\w.-])Port[ =]+(?P<port>\d{1,9})\b")
+_SSHD = re.compile(r"\bsshd\b")
+_SSHD_PORT = re.compile(r"\s-p[ =]?(?P<port>\d{1,9})\b")
 _EXPOSED = re.compile(r"(?<![\d.])(?P<port>\d+)(?:/tcp)?(?![\d.])")
 _STRICT_MODES = re.compile(r"(?im)^[ \t]*StrictModes[ =]+no\b")
 _PAM = re.compile(r"(?i)\bUsePAM[ =]+yes\b")
@@ -40,7 +42,8 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
         beside = f"{folder}/{copied.source}" if folder else copied.source
         accepts = accepts or bool(_HOST_KEYS.search(copied.text))
         yield from _check_ssh_configuration(beside, copied)
-    for one in facts.instructions:
+    for whole in facts.instructions:
+        one = hide_read_text(whole) if whole.name == "RUN" else whole
         accepts = accepts or any(True for _ in one.find(_HOST_KEYS))
         if one.name == "RUN":
             yield from find_matching_lines(
@@ -57,9 +60,10 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
                 _ROOT_LOGIN,
                 lambda match: f"{match[0]} is written into a configuration",
             )
-            yield from _check_ssh_ports(file, one, _PORT)
+            if "ssh" in whole.text:
+                yield from _check_ssh_ports(file, one.find(_PORT))
         if one.name in ("RUN", "CMD", "ENTRYPOINT"):
-            yield from _check_ssh_ports(file, one, _SSHD_PORT)
+            yield from _check_ssh_ports(file, _list_sshd_ports(one))
         elif one.name == "EXPOSE":
             for line, column, match in one.find(_EXPOSED):
                 if match["port"] == "22":
@@ -70,12 +74,18 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
         yield build_lint_finding(CONTAINERFILE_HOST_KEYS, file, first.line, first.column, message)
 
 
-def _check_ssh_ports(file: str, one: Instruction, pattern: re.Pattern[str]) -> Iterator[Finding]:
-    for line, column, match in one.find(pattern):
-        if int(match["port"]) < 1024 and "ssh" in one.text:
+def _check_ssh_ports(file: str, found: Iterable[tuple[int, int, re.Match[str]]]) -> Iterator[Finding]:
+    for line, column, match in found:
+        if int(match["port"]) < 1024:
             yield build_lint_finding(
                 CONTAINERFILE_SSH_PORT, file, line, column, f"port {match['port']} needs root"
             )
+
+
+def _list_sshd_ports(one: Instruction) -> Iterator[tuple[int, int, re.Match[str]]]:
+    for piece in one.pieces:
+        for begin, match in find_in_order(piece.text, _SSHD, _SSHD_PORT):
+            yield piece.line, piece.column + begin, match
 
 
 def _check_ssh_configuration(file: str, copied: CopiedFile) -> Iterator[Finding]:

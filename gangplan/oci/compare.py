@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from gangplan.findings import Finding, Location
 from gangplan.model.gpu_drivers import parse_major_minor
 from gangplan.oci.image import InspectedImage
 from gangplan.oci.inside import ImageContents
-from gangplan.oci.layers import ImageFiles
+from gangplan.oci.layers import File, ImageFiles
 from gangplan.records import dataclass
 from gangplan.rules.images import (
     IMAGE_DIFFERS,
@@ -23,6 +24,10 @@ from gangplan.source import Document
 from gangplan.spec.catalog import Image
 
 _SETTING = re.compile(r"^[ \t]*(\w+)[ \t=]+\"?([^\s\"#]+)", re.MULTILINE)
+# What sshd reads unless -f names another file.
+_SSHD_CONFIG = "/etc/ssh/sshd_config"
+# Each is looked for among all files of the image, whose maker decides how many there are.
+_MOST_INCLUDES = 32
 _BY_MPI = ("mpi", "horovod", "deepspeed")
 
 
@@ -67,6 +72,8 @@ class _Comparison:
             return  # what is missing may be in a layer that could not be read
         yield from self._mpi(contents)
         yield from self._ssh(files)
+        if self.entry.framework in _BY_MPI:
+            yield from self._logins(files)
         yield from self._user(contents)
         yield from self._platform(contents)
 
@@ -75,6 +82,10 @@ class _Comparison:
         missing = [one for one in self.entry.architectures if one not in has]
         if missing:
             yield self._differs("architectures", f"is for {', '.join(has)}", " and ".join(missing))
+        user = self.looked.config.user
+        uid = _read_uid(user, self.looked.files)
+        if uid is not None and uid != self.entry.user.uid:
+            yield self._differs(("user", "uid"), f"has User {user[:40]!a}", str(self.entry.user.uid))
         labels = self.looked.config.labels
         for field, key in (("licence", "org.opencontainers.image.licenses"),):
             stated, label = getattr(self.entry, field), labels.get(key)
@@ -119,19 +130,24 @@ class _Comparison:
         if config is None:
             yield self._differs(("ssh", "config"), "has no such file", ssh.config)
             return
-        settings: dict[str, str] = {}
-        for match in _SETTING.finditer(config.content.decode("utf-8", "replace")):
-            settings.setdefault(match[1].lower(), match[2])  # sshd uses the first value
+        settings = _read_sshd_settings(files, config)
         if "port" in settings and settings["port"] != str(ssh.port):
             yield self._differs(
                 ("ssh", "port"), f"has Port {settings['port'][:20]} in {ssh.config}", str(ssh.port)
             )
-        for name, good in (("permitrootlogin", "no"), ("passwordauthentication", "no")):
-            if settings.get(name, good).lower() != good:
-                message = f"image '{self.name}' has {name} {settings[name][:40]} in {ssh.config}"
-                yield self._at(
-                    ("ssh", "config"), SSHD_SETTING, message, f"Write {name} no, and build it again."
-                )
+
+    def _logins(self, files: ImageFiles) -> Iterator[Finding]:
+        """Yield settings that let root or passwords in, of the runs' configuration and of sshd's default."""
+        found = {path: files.find(path) for path in (self.entry.ssh.config, _SSHD_CONFIG)}
+        for path, config in found.items():
+            if config is None:
+                continue
+            settings = _read_sshd_settings(files, config)
+            for name in ("permitrootlogin", "passwordauthentication"):
+                if settings.get(name, "no").lower() != "no":
+                    message = f"image '{self.name}' has {name} {settings[name][:40]} in {path}"
+                    help = f"Write {name} no, and build it again."
+                    yield self._at(("ssh", "config"), SSHD_SETTING, message, help)
 
     def _user(self, contents: ImageContents) -> Iterator[Finding]:
         uid = self.entry.user.uid
@@ -171,6 +187,36 @@ class _Comparison:
             if value is None:
                 return self.document.where(path[: max(count, 2)], key=True)
         return self.document.where(path, key=len(parts) == 0)
+
+
+def _read_uid(user: str, files: ImageFiles | None) -> int | None:
+    """Return the number of a configuration's User; None if there is no User, or if its name is unknown."""
+    name = user.partition(":")[0]
+    if re.fullmatch(r"[+-]?[0-9]{1,10}", name):  # as runc reads it, with Go's strconv.Atoi
+        return int(name)
+    if name == "root" or user.startswith(":"):
+        return 0
+    passwd = files.find("/etc/passwd") if files is not None else None
+    for line in passwd.content.decode("utf-8", "replace").splitlines() if passwd and name else ():
+        parts = line.split(":")
+        if parts[0] == name and len(parts) == 7 and re.fullmatch(r"[0-9]{1,10}", parts[2]):
+            return int(parts[2])
+    return None
+
+
+def _read_sshd_settings(files: ImageFiles, config: File) -> dict[str, str]:
+    """Return the settings of a configuration of sshd and of the files that it includes (sshd_config(5))."""
+    settings: dict[str, str] = {}
+    included: set[str] = set()
+    for match in _SETTING.finditer(config.content.decode("utf-8", "replace")):
+        if match[1].lower() == "include" and len(included) < _MOST_INCLUDES and match[2] not in included:
+            included.add(match[2])
+            pattern = match[2] if match[2].startswith("/") else f"/etc/ssh/{match[2]}"
+            for path in sorted(path for path in files.kept if fnmatchcase(f"/{path}", pattern)):
+                for one in _SETTING.finditer(files.kept[path].content.decode("utf-8", "replace")):
+                    settings.setdefault(one[1].lower(), one[2])
+        settings.setdefault(match[1].lower(), match[2])  # sshd uses the first value
+    return settings
 
 
 def _matches_stated_version(version: str, stated: str) -> bool:

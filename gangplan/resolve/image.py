@@ -12,6 +12,7 @@ from gangplan.model.version import parse_version
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.rules.frameworks import FRAMEWORK_VERSION
+from gangplan.rules.images import MPI_UNTESTED
 from gangplan.rules.platform import IMAGE_NOT_FIPS
 from gangplan.rules.specs import (
     IMAGE_DIGEST_OPEN,
@@ -28,8 +29,10 @@ from gangplan.spec.catalog import Image as ImageSpec
 from gangplan.spec.cluster import Cluster, Mirror
 from gangplan.spec.declare import suggest_known_or_new
 
-# Families and major versions that gangplan can launch; Open MPI 3 is documented but untested.
-KNOWN_MPI_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
+# Families and major versions that gangplan can launch.
+KNOWN_MPI_MAJORS = {"OpenMPI": {3, 4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
+# Of these, what gangplan starts as the next version, without having tried it.
+UNTESTED_MPI_MAJORS = {"OpenMPI": {3}, "IntelMPI": {2019}, "MPICH": frozenset[int]()}
 
 # The pack whose policy image-fips applies to every run; fedramp applies it only to runs of that regime.
 FIPS_PACK = "images"
@@ -294,5 +297,12 @@ def _resolve_mpi_build(
             context.origin_of("image", ("image",)),
             f"image '{name}' contains {entry.mpi.implementation} {entry.mpi.version}, which gangplan cannot start",
             f"Known: {', '.join(map(str, sorted(KNOWN_MPI_MAJORS[entry.mpi.implementation])))}.",
+        )
+    if major in UNTESTED_MPI_MAJORS[entry.mpi.implementation]:
+        context.report(
+            MPI_UNTESTED,
+            context.origin_of("image", ("image",)),
+            f"image '{name}' contains {entry.mpi.implementation} {entry.mpi.version}, which gangplan starts but has not tested",
+            MPI_UNTESTED.fix,
         )
     return MpiBuild(entry.mpi.implementation, major, entry.mpi.version, entry.mpi.setup)

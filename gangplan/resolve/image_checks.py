@@ -7,7 +7,12 @@ from collections.abc import Iterator
 
 from gangplan.findings import Finding
 from gangplan.model.gpu_drivers import CUDA_DRIVERS, ROCM_OF_DRIVER, parse_major_minor
-from gangplan.resolve.image import KNOWN_MPI_MAJORS, is_trusted, resolve_image_reference
+from gangplan.resolve.image import (
+    KNOWN_MPI_MAJORS,
+    UNTESTED_MPI_MAJORS,
+    is_trusted,
+    resolve_image_reference,
+)
 from gangplan.resolve.job import resolve_job, resolve_target_clusters
 from gangplan.rules.frameworks import FRAMEWORK_VERSION
 from gangplan.rules.images import (
@@ -22,6 +27,7 @@ from gangplan.rules.images import (
     IMAGE_TWICE,
     IMAGE_UNUSED,
     IMAGE_VERSION_UNKNOWN,
+    MPI_UNTESTED,
 )
 from gangplan.rules.platform import IMAGE_NOT_FIPS
 from gangplan.rules.specs import (
@@ -54,6 +60,7 @@ IMAGE_RULES = frozenset(
         IMAGE_WITHOUT_MPI,
         LICENCE_NOT_ACKNOWLEDGED,
         MPI_MISMATCH,
+        MPI_UNTESTED,
         MPI_VERSION,
         REGISTRY_UNTRUSTED,
     )
@@ -107,14 +114,17 @@ def _check_image_versions(name: str, image: Image, document: Document) -> Iterat
             message = f"the tag of image '{name}' is {image.tag}, and the catalog states {says}"
             help = f'Write {kind}: "{version}", or correct the tag.'
             yield Finding(IMAGE_TAG_CONTRADICTS, document.where(("images", name, "tag")), message, help)
-    if (
-        image.mpi is not None
-        and int(image.mpi.version.split(".")[0]) not in KNOWN_MPI_MAJORS[image.mpi.implementation]
-    ):
-        known_majors = ", ".join(map(str, sorted(KNOWN_MPI_MAJORS[image.mpi.implementation])))
-        message = f"image '{name}' contains {image.mpi.implementation} {image.mpi.version}, which gangplan cannot start"
+    if image.mpi is not None:
+        family, major = image.mpi.implementation, int(image.mpi.version.split(".")[0])
         where = document.where(("images", name, "mpi", "version"))
-        yield Finding(MPI_VERSION, where, message, f"Known: {known_majors}.")
+        contains = f"image '{name}' contains {family} {image.mpi.version}"
+        if major not in KNOWN_MPI_MAJORS[family]:
+            known_majors = ", ".join(map(str, sorted(KNOWN_MPI_MAJORS[family])))
+            message = f"{contains}, which gangplan cannot start"
+            yield Finding(MPI_VERSION, where, message, f"Known: {known_majors}.")
+        elif major in UNTESTED_MPI_MAJORS[family]:
+            message = f"{contains}, which gangplan starts but has not tested"
+            yield Finding(MPI_UNTESTED, where, message, MPI_UNTESTED.fix)
 
 
 def _list_rocm_lines() -> tuple[str, ...]:

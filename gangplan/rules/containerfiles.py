@@ -189,6 +189,16 @@ CONTAINERFILE_BASE_OPEN = Rule(
     fix="Name the base by digest: FROM image:tag@sha256:...",
     is_verdict=True,
 )
+CONTAINERFILE_NOT_FIPS = Rule(
+    "containerfile-not-fips",
+    ERROR,
+    "An image with fips: true in the catalog has a base without validated cryptography.",
+    why=(
+        "Clusters in FIPS mode run the image because the catalog says so. The official images of Debian, Ubuntu, Alpine, Fedora "
+        "and others contain no module of NIST's list (CMVP), so TLS and SSH in them use cryptography that no one has validated."
+    ),
+    fix="Build it on UBI 9 or on another base with validated modules, or remove fips from the image's entry.",
+)
 CONTAINERFILE_WRITABLE = Rule(
     "containerfile-writable",
     WARNING,

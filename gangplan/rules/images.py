@@ -295,3 +295,14 @@ IMAGE_UNUSED = Rule(
     why="What nobody uses is still scanned, mirrored and approved, and the list is longer for everybody who looks.",
     fix="Remove it when nobody needs it any more.",
 )
+
+MPI_UNTESTED = Rule(
+    "mpi-untested",
+    WARNING,
+    "The image contains an MPI version that gangplan starts, but that it was never tested with.",
+    why=(
+        "gangplan's tests start real Open MPI 4.1 and 5.0, MPICH and Intel MPI 2021. Open MPI 3 is started as Open MPI 4, "
+        "and Intel MPI 2019 as 2021: the options have the same names, and no one has tried them together."
+    ),
+    fix="Choose an image with a newer version; or try the run with few workers first.",
+)

@@ -24,6 +24,7 @@ from gangplan.spec.words import (
     FIELD_MEANINGS,
     IMPORTABLE_KINDS,
     OTHER_MPI,
+    OTHER_MPI_HELP,
     PATH_OF_KIND,
     RESERVED_FIELDS,
     SYNONYMS,
@@ -271,7 +272,10 @@ def _explain_disallowed_word(kind: str, path: FieldPath, allowed: list[str], giv
     if field == "implementation" and fold_name(str(given)) in OTHER_MPI:
         return (
             f"{name} is {quote_value(given)}, and gangplan cannot start it: it can start only {_join_words_with_or(allowed)}",
-            "Choose an image with one of them, or ask the owner of images/catalog.yaml for one.",
+            OTHER_MPI_HELP.get(
+                fold_name(str(given)),
+                "Choose an image with one of them, or ask the owner of images/catalog.yaml for one.",
+            ),
         )
     guess = _guess_meant_words(field, allowed, given)
     is_choice = guess and len(allowed) > 1

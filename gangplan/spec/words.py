@@ -256,7 +256,18 @@ OTHER_MPI = {
         "PlatformMPI",
         "FujitsuMPI",
         "ParaStationMPI",
+        "custom",
     ]
+}
+OTHER_MPI_HELP = {
+    fold_name("SpectrumMPI"): (
+        "Choose an image with one of them. IBM's licence does not let others pass Spectrum MPI on: it can only be in an image of "
+        "your own, which gangplan does not start."
+    ),
+    fold_name("custom"): (
+        "For a build of your own, write the family whose mpirun it has, such as OpenMPI for HPC-X, and its version; it runs at your "
+        "own support."
+    ),
 }
 
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"

@@ -45,8 +45,8 @@ HELP = {
         "Run again without that node, and with network: {transport: tcp}; tell the platform team which node.",
     ),
     "gpus": (
-        "A worker sees fewer GPUs than it asked for.",
-        "Ask the platform team to drain that node; nvidia-smi in the pod says what is left of its GPUs.",
+        "A worker, or one of its ranks, sees fewer GPUs than it asked for.",
+        "Remove CUDA_VISIBLE_DEVICES and the like. If nvidia-smi lacks a GPU, too, have that node drained.",
     ),
     "memlock": (
         "RDMA needs memory that stays in place, and the limit for that (ulimit -l) is too low.",
@@ -84,10 +84,68 @@ def options(words=None):
     return parser.parse_args(words)
 
 
-def gpus_here():
-    """Return the number of GPUs that have device files in this container."""
-    nvidia = [path for path in glob.glob("/dev/nvidia[0-9]*") if path[11:].isdigit()]
-    return len(nvidia) or len(glob.glob("/dev/dri/renderD*"))
+def gpus_here(root="/", env=os.environ):
+    """Return the GPUs that this rank can use: those with device files that no variable hides from it."""
+    files = [path for path in glob.glob(f"{root}dev/nvidia[0-9]*") if path.rpartition("nvidia")[2].isdigit()]
+    if files:
+        named = [one for one in env.get("NVIDIA_VISIBLE_DEVICES", "").split(",") if one]
+        if named and named[0] not in (
+            "all",
+            "void",
+        ):  # void: another way than this variable brings the devices
+            slices = [one for one in named if one.startswith("MIG-")]  # slices of a GPU share its device file
+            files = slices or ([] if named[0] == "none" else files[: len(named)])
+        return chosen(numbered(files), env, "CUDA_VISIBLE_DEVICES")
+    kept = chosen(numbered(amd_files(root)), env, "ROCR_VISIBLE_DEVICES")
+    if kept:  # HIP counts what ROCr leaves, and takes CUDA's variable where its own is not set
+        return chosen(
+            kept, env, "HIP_VISIBLE_DEVICES" if "HIP_VISIBLE_DEVICES" in env else "CUDA_VISIBLE_DEVICES"
+        )
+    return numbered(render_files(root, "0x8086"))
+
+
+def amd_files(root):
+    """Return the render nodes of GPUs that compute; that of a display card does not."""
+    if not os.path.exists(f"{root}dev/kfd"):
+        return []
+    found = []
+    for path in glob.glob(f"{root}sys/class/kfd/kfd/topology/nodes/*/properties"):
+        with suppress(OSError), open(path) as file:
+            about = dict(line.split()[:2] for line in file if len(line.split()) > 1)
+            node = f"{root}dev/dri/renderD{about.get('drm_render_minor', 0)}"
+            if about.get("simd_count", "0") != "0" and os.path.exists(node):
+                found.append(node)
+    return found or render_files(root, "0x1002")
+
+
+def render_files(root, vendor):
+    """Return the render nodes of cards of a vendor, by its PCI number."""
+    found = []
+    for path in glob.glob(f"{root}dev/dri/renderD*"):
+        with suppress(OSError), open(f"{root}sys/class/drm/{os.path.basename(path)}/device/vendor") as file:
+            if file.read().strip() == vendor:
+                found.append(path)
+    return found
+
+
+def numbered(files):
+    """Return the numbers that a runtime gives to devices, as texts."""
+    return [str(number) for number in range(len(files))]
+
+
+def chosen(devices, env, name):
+    """Return the devices that a variable leaves visible: up to the first entry that names none."""
+    if name not in env:
+        return devices
+    found = []
+    for word in (one.strip() for one in env[name].split(",")):
+        if not (word.startswith(("GPU-", "MIG-")) or (word.isdecimal() and int(word) < len(devices))):
+            break
+        one = devices[int(word)] if word.isdecimal() else word
+        if one in found:
+            break
+        found.append(one)
+    return found if any(one.startswith("MIG-") for one in found) else found[: len(devices)]
 
 
 def library():
@@ -98,11 +156,13 @@ def library():
 
 def facts(world):
     """Return the facts of all ranks on rank 0, and None elsewhere."""
+    gpus = gpus_here()
     own = {
         "rank": world.Get_rank(),
         "host": os.uname().nodename,
         "mpi": library(),
-        "gpus": gpus_here(),
+        "gpus": len(gpus),
+        "devices": gpus,
         "memlock": resource.getrlimit(resource.RLIMIT_MEMLOCK)[0],
     }
     return world.gather(own, root=0)
@@ -250,13 +310,12 @@ def judge(plan, known, wrong, problems, skews):
     mpis = {}
     for one in known:
         mpis.setdefault(one["mpi"], one["host"])
-    few = {host: group[0]["gpus"] for host, group in hosts.items() if group[0]["gpus"] < plan.gpus}
+    few = [one for group in hosts.values() for one in lacking(plan, group)]
     low = {host: least(group) for host, group in hosts.items() if least(group) >= 0}
     far = {name[rank]: skew for rank, skew in skews.items() if abs(skew) > plan.skew}
     most = max((abs(skew) for skew in skews.values()), default=0.0)
     limit = "unlimited" if not low else f"{min(low.values()) // 1024} KiB on {min(low, key=low.get)}"
     shown = [f"{host}: {version}" for version, host in mpis.items()]
-    lacks = "; ".join(f"{host}: {seen} of {plan.gpus}" for host, seen in few.items())
     failed = "; ".join(f"{name[rank]} {what}" for rank, what in problems[:3])
     ahead = "; ".join(f"{host}: {skew:+.3f} s" for host, skew in far.items())
     per_worker = f"{', '.join(map(str, many))} of {plan.slots}"
@@ -265,12 +324,24 @@ def judge(plan, known, wrong, problems, skews):
         "hosts": (len(hosts) == plan.workers, f"{len(hosts)} of {plan.workers}"),
         "versions": (len(mpis) == 1, next(iter(mpis)) if len(mpis) == 1 else "; ".join(shown)),
         "allreduce": (not wrong, f"wrong on ranks {listed(wrong)}" if wrong else "right on all ranks"),
-        "gpus": (not few, lacks or str(plan.gpus)),
+        "gpus": (not few, "; ".join(few) or str(plan.gpus)),
         "memlock": (not (plan.memlock and low), limit + ("" if plan.memlock else ", not needed")),
         "storage": (not problems, failed or ", ".join(plan.storage) or "none"),
         "clock": (not far, ahead or f"within {1000 * most:.1f} ms"),
     }
     return [{"check": check, "ok": results[check][0], "seen": results[check][1]} for check in CODES]
+
+
+def lacking(plan, group):
+    """Return what is missing of a host's GPUs: to all of its ranks together, or else to single ones."""
+    host = group[0]["host"]
+    together = {one for rank in group for one in rank["devices"]}
+    if len(together) < plan.gpus:
+        return [f"{host}: {len(together)} of {plan.gpus}"]
+    each = max(1, plan.gpus // plan.slots) if plan.gpus else 0
+    return [
+        f"rank {rank['rank']} on {host}: {rank['gpus']} of {each}" for rank in group if rank["gpus"] < each
+    ]
 
 
 def least(group):

@@ -1,5 +1,6 @@
 """The ranks of a run: MPI under mpirun and horovodrun, torch.distributed under torchrun, or a single one."""
 
+import atexit
 import os
 import signal
 import sys
@@ -41,6 +42,8 @@ class TorchRanks(Ranks):
         import torch.distributed as dist
 
         dist.init_process_group("nccl" if os.environ.get("CUDA_VISIBLE_DEVICES") else "gloo")
+        # Threads of a group that still run as the program ends abort it: torch 2.9.1 with gloo, exit code -6.
+        atexit.register(dist.destroy_process_group)
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
 
     def mean(self, values):

@@ -124,6 +124,9 @@ def test_sshd_as_root_has_one_finding_for_each_defect() -> None:
             "RUN apt-get install -y \\\n  # the server\n  mpich libmpich-dev openssh-server \\\n  openssh-client && rm /etc/ssh/ssh_host_* && echo StrictHostKeyChecking no",
             [],
         ),
+        ("RUN true \\\n\n && true", []),
+        ("RUN true \\\n  \n# x\n\n && ssh-keygen -A", ["key"]),
+        ("RUN true \\\n\nUSER 0", []),  # the builder reads USER as a part of RUN
         ("RUN apt-get install -y openmpi-bin", ["no-ssh"]),
         ("RNU true", ["unreadable"]),
         ("RUN <<EOF\ntrue", ["unreadable"]),
@@ -150,6 +153,128 @@ def test_each_line_that_contradicts_the_catalog_is_reported(line: str, rules: li
 
 
 @pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin no/' /etc/ssh/sshd_config", []),
+        (
+            "sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin yes/' /etc/ssh/sshd_config",
+            ["root-login"],
+        ),
+        ('sed -i "s|^PasswordAuthentication yes|PasswordAuthentication no|g" /etc/ssh/sshd_config', []),
+        ("sed -i 's#^PermitRootLogin no#PermitRootLogin yes#' /etc/ssh/sshd_config", ["root-login"]),
+        (
+            "sed -i -e s,a,b, -e 's,PermitEmptyPasswords yes,PermitEmptyPasswords no,' /etc/ssh/sshd_config",
+            [],
+        ),
+        (
+            "sed -i -e 's/PermitRootLogin yes/x/' \\\n  -e 's/PermitEmptyPasswords no/PermitEmptyPasswords yes/' f",
+            ["password"],
+        ),
+        ("sed -i -e 's/a/b/' \\\n  --expression='s/PermitRootLogin yes/PermitRootLogin no/' f", []),
+        ("sed -i '/PermitRootLogin yes/d; s/x/y/' /etc/ssh/sshd_config", []),
+        ("sed -i '/PermitRootLogin/c\\PermitRootLogin yes' /etc/ssh/sshd_config", ["root-login"]),
+        ("sed -i '$a PermitRootLogin yes' /etc/ssh/sshd_config", ["root-login"]),
+        ('sed -i "\\$a PermitRootLogin yes" /etc/ssh/sshd_config', ["root-login"]),
+        ("sed -i 's/^PermitRootLogin yes/#PermitRootLogin yes/' /etc/ssh/sshd_config", []),
+        ("sed -i 's/Port 22/Port 2222/' /etc/ssh/sshd_config", []),
+        ("sed -i 's/Port 2222/Port 22/' /etc/ssh/sshd_config", ["ssh-port"]),
+        ("perl -pi -e 's/PermitRootLogin yes/PermitRootLogin no/' /etc/ssh/sshd_config", []),
+        ("bash -c \"sed -i 's/PermitRootLogin yes/PermitRootLogin no/' /etc/ssh/sshd_config\"", []),
+        (
+            "bash -c \"sed -i 's/PermitRootLogin no/PermitRootLogin yes/' /etc/ssh/sshd_config\"",
+            ["root-login"],
+        ),
+        ('["sed", "-i", "s/PermitRootLogin yes/PermitRootLogin no/", "/etc/ssh/sshd_config"]', []),
+        (
+            '["sed", "-i", "s/PermitRootLogin no/PermitRootLogin yes/", "/etc/ssh/sshd_config"]',
+            ["root-login"],
+        ),
+        ("echo '# PermitRootLogin yes would be bad' >> /etc/ssh/sshd_config", []),
+        ("printf '# open\\nPermitRootLogin yes\\n' >> /etc/ssh/sshd_config", ["root-login"]),
+        ("true # PermitRootLogin yes", []),
+        ("! grep -q 'PermitRootLogin yes' /etc/ssh/sshd_config", []),
+        ("grep -q 'PermitRootLogin yes' f || echo 'PermitRootLogin yes' >> f", ["root-login"]),
+        ("sshd -T | grep -i 'permitrootlogin yes' && exit 1", []),
+        ("sshd -t -o PermitRootLogin=yes", []),
+        ("if grep -q x f; then echo PasswordAuthentication yes >> f; fi", ["password"]),
+        ("<<EOF\ngrep -q 'PermitRootLogin yes' f\necho PermitRootLogin yes >> f\nEOF", ["root-login"]),
+        ("cat <<EOF >/etc/ssh/sshd_config\n# don't PermitRootLogin yes\nPermitRootLogin no\nEOF", []),
+        ("cat <<EOF >/etc/ssh/sshd_config\n# don't\nPermitRootLogin yes\nEOF", ["root-login"]),
+    ],
+)
+def test_only_what_a_command_writes_into_a_configuration_of_ssh_counts(line: str, rules: list[str]) -> None:
+    assert of(f"RUN {line}") == rules
+
+
+TOKEN = "abcdefghijklmnopqrstuvwx1"
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("RUN echo '-----BEGIN OPENSSH PRIVATE KEY-----' > /home/m/.ssh/id", ["key"]),
+        ("COPY <<EOF /etc/tls/x\n-----BEGIN PRIVATE KEY-----\nEOF", ["key"]),
+        ("RUN ! grep -r 'BEGIN OPENSSH PRIVATE KEY-----' /opt", []),
+        ("RUN ! grep -r -- '-----BEGIN PRIVATE KEY-----' /opt", []),
+        ("COPY .ssh/ /home/m/.ssh/", ["key"]),
+        ("COPY --chown=1000:0 home/.ssh /home/m/", ["key"]),
+        ("COPY keys /home/m/.ssh", ["key"]),
+        ("COPY keys/ /home/m/.ssh/", ["key"]),
+        ("COPY deploy /home/m/.ssh/deploy", ["key"]),
+        ("COPY ssh_config /home/m/.ssh/config", []),
+        ("COPY known_hosts config mpi.pub /home/m/.ssh/", []),
+        ("RUN openssl genpkey -algorithm ed25519 -out /home/m/key", ["key"]),
+        ("RUN openssl genrsa -out /x 4096", ["key"]),
+        ("RUN openssl req -x509 -newkey rsa:4096 -nodes -keyout /x", ["key"]),
+        ("RUN openssl req -in /x -noout && openssl x509 -in /y", []),
+        (f"ENV X=hf_{TOKEN}", ["secret"]),
+        (f"ENV HF_TOKEN=hf_{TOKEN}", ["secret"]),
+        (f"ARG X=glpat-{TOKEN}", ["secret"]),
+        (f"LABEL x=hf_{TOKEN}", ["secret"]),
+        (f"RUN train --key sk-{TOKEN}", ["secret"]),
+        ("ENV X=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2ln", ["secret"]),
+        ("ENV PIP_INDEX_URL=https://ann:hunter22@pip.example.com/simple", ["secret"]),
+        ("ENV PIP_INDEX_URL=https://pip.example.com/simple HF_HOME=/hf_home", []),
+    ],
+)
+def test_keys_and_tokens_are_found_wherever_they_are_written(line: str, rules: list[str]) -> None:
+    assert of(line) == rules
+
+
+@pytest.mark.parametrize(
+    ("line", "is_root"),
+    [
+        ("USER +0", True),
+        ("USER 00:1000", True),
+        ('USER "0"', True),
+        ("USER :1000", True),
+        ("USER 1000:0", False),
+        ("USER 10", False),
+        ("RUN useradd -u 0 -o toor\nUSER toor", True),
+        ("RUN useradd -mou0 toor\nUSER toor:mpi", True),
+        ("RUN useradd --create-home \\\n  --non-unique --uid=0 -g mpi toor\nUSER toor", True),
+        ("RUN useradd --create-home \\\n  --non-unique --uid=0 -g mpi toor\nUSER mpi", False),
+        ("RUN id mpi || sudo usermod -o -u 0 mpi\nUSER mpi", True),
+        ("RUN echo 'toor:x:0:0::/root:/bin/sh' >> /etc/passwd\nUSER toor", True),
+        ("RUN echo 'mpi:x:1000:0::/home/mpi:/bin/sh' >> /etc/passwd\nUSER mpi", False),
+        ("RUN useradd -u 0 -o toor; useradd -u 1000 mpi\nUSER mpi", False),
+        ("RUN useradd -g 0 -u 1000 mpi\nUSER mpi", False),
+    ],
+)
+def test_root_is_found_under_any_name_and_number(line: str, is_root: bool) -> None:
+    rules = [rule for rule, _ in found(f"FROM debian{DIGEST}\n{line}\n")]
+    assert ("root" in rules) == is_root
+
+
+def test_a_finding_quotes_what_sed_writes_at_its_place() -> None:
+    line = "RUN sed -i 's/#PermitRootLogin prohibit-password/PermitRootLogin yes/' /etc/ssh/sshd_config"
+    text = f"FROM debian{DIGEST}\n{line}\nUSER 1000\n"
+    (one,) = lint_containerfile("Containerfile", text, lambda _: None, None, "openmpi")
+    assert one.message == "PermitRootLogin yes is written into a configuration"
+    assert one.where.column == line.index("PermitRootLogin yes") + 1
+
+
+@pytest.mark.parametrize(
     ("base", "is_bare"),
     [
         ("registry.access.example.com/ubi9/ubi-minimal:9.6", True),
@@ -166,6 +291,26 @@ def test_an_image_without_the_mpi_of_the_catalog_is_reported(base: str, is_bare:
     rules = [rule for rule, _ in found(f"FROM {base}{DIGEST}\nUSER 1000\n", OPENMPI)]
     assert rules == (["no-mpi"] if is_bare else [])
     assert found(f"FROM {base}{DIGEST}\nUSER 1000\n") == []
+
+
+@pytest.mark.parametrize(
+    ("base", "is_fit"),
+    [
+        ("debian", False),
+        ("registry.example.com:5000/mirror/ubuntu:24.04", False),
+        ("python:3.12-slim", False),
+        ("nvidia/cuda:12.6.0-runtime-ubuntu22.04", False),
+        ("nvidia/cuda:12.6.0-runtime-ubi9", True),
+        ("registry.access.example.com/ubi9/ubi-minimal:9.6", True),
+        ("registry.example.com/base/debian-fips:13", True),
+    ],
+)
+def test_an_image_for_fips_needs_a_base_for_it(base: str, is_fit: bool) -> None:
+    fit = OPENMPI.model_copy(update={"fips": True, "mpi": None})
+    text = f"FROM {base}{DIGEST} AS base\nFROM base\nUSER 1000\n"
+    assert found(text, fit) == ([] if is_fit else [("not-fips", 2)])
+    assert found(text) == []
+    assert found(f"ARG BASE\n{text.replace(base + DIGEST, '$BASE')}", fit) == []
 
 
 def test_only_the_stages_of_the_final_image_count() -> None:
@@ -210,6 +355,41 @@ def test_the_images_of_this_project_pass() -> None:
     folder = Path(__file__).parents[2] / "images"
     outcome = gangplan("images", "lint", folder, "--fail-on", "warning")
     assert outcome.code == Exit.CLEAN, outcome.err
+
+
+# Texts, repeated, that made a pattern start over at each of them and search up to the end.
+REPEATED = (
+    "useradd ", "useradd -u ", "passwd -passwd ", "chmod -chmod ", "curl ", "curl | ", "sshd ", "apt-get ", "apt install ",
+    "rm ", "a", "A=", "A=\"", "eyJ-", "eyJhbGciOiJ.eyJ-", "sk-", "hf_", "-----BEGIN ", "-----BEGIN A ", "https://", "https://a:", "Authorization: ", "openssl req ",
+    "${a:-", "mpi", "requirements", "<<a", "s/", "sed s/", "'", '"', "\\", "# ", "sed -e ", "a:", "mpich=", "openmpi-1.", "1", "Port 2", "[", "--a ", "sh -c ", "$(", ".ssh/", "a.pem/",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REPEATED)
+def test_a_huge_line_is_read_in_linear_time(text: str) -> None:
+    """No time is measured: with the square of the text, most of these would take many seconds."""
+    body = text * (60_000 // len(text))
+    of(
+        f"RUN {body}\nENV X={body}\nCOPY {body}\nCMD {body}\nRUN echo /etc/passwd /etc/ssh\nUSER {body}",
+        OPENMPI,
+    )
+    found(
+        f"FROM debian{DIGEST}\nCOPY requirements.txt sshd_config /x/",
+        requirements__txt=body,
+        sshd_config=body,
+    )
+    found(f"FROM {body} x y")
+
+
+def test_a_base_that_is_an_option_is_unreadable() -> None:
+    assert found("FROM --platform=linux/amd64\nUSER 1000\n") == [("unreadable", 1)]
+
+
+def test_numbers_of_any_length_are_read() -> None:
+    """Python refuses to convert more than 4300 digits."""
+    number = "1" * 5000
+    assert of(f"RUN useradd -u {number} mpi", OPENMPI) == ["no-mpi"]
+    assert of(f"RUN echo Port {number} >> sshd_config; sshd -p {number}\nEXPOSE {number}") == []
 
 
 WORDS = st.sampled_from(

@@ -29,6 +29,19 @@ def test_image_errors_are_reported_at_the_spec(tmp_path: Path) -> None:
     assert ("specs/nlp/filings.yaml:3:8", "licence-not-acknowledged") in done.errors()
 
 
+@pytest.mark.parametrize("family", ['OpenMPI, version: "3.1.6"', 'IntelMPI, version: "2019.9"'])
+def test_an_mpi_that_was_never_tested_is_a_warning_in_the_catalog_and_at_the_spec(
+    tmp_path: Path, family: str
+) -> None:
+    catalog = workspaces.CATALOG.replace('OpenMPI, version: "5.0.8"', family)
+    spec = f"{workspaces.SPEC}mpi: {{licenseAcknowledged: true}}\n"
+    root = root_with(tmp_path, images__catalog=catalog, specs__nlp__filings=spec)
+    done = gangplan("images", "check", "-C", root)
+    places = {one.place.split(":")[0] for one in done.findings if one.rule == "mpi-untested"}
+    assert places == {"images/catalog.yaml", "specs/nlp/filings.yaml"}, done.err
+    assert not [one for one in done.errors() if one[1].startswith("mpi")]
+
+
 def test_errors_that_are_not_about_images_are_left_to_validate(tmp_path: Path) -> None:
     spec = workspaces.SPEC.replace("memory: 32Gi", "memory: 90Ti")
     done = gangplan("images", "check", "-C", root_with(tmp_path, specs__nlp__filings=spec))
@@ -36,7 +49,7 @@ def test_errors_that_are_not_about_images_are_left_to_validate(tmp_path: Path) -
 
 
 def test_contradictions_in_the_catalog_are_reported(tmp_path: Path) -> None:
-    catalog = workspaces.CATALOG.replace('OpenMPI, version: "5.0.8"', 'OpenMPI, version: "3.1.0"').replace(
+    catalog = workspaces.CATALOG.replace('OpenMPI, version: "5.0.8"', 'OpenMPI, version: "2.1.0"').replace(
         "    framework: torch\n", '    framework: torch\n    tag: 2.9-cuda12.8\n    cuda: "12.7"\n'
     )
     done = gangplan("images", "check", "-C", root_with(tmp_path, images__catalog=catalog), "--format", "json")

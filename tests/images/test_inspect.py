@@ -134,6 +134,60 @@ def test_differences_from_the_catalog_are_reported(
 
 
 @pytest.mark.parametrize(
+    ("user", "is_right"),
+    [
+        ("", True),
+        ("1000", True),
+        ("1000:0", True),
+        ("mpiuser", True),
+        ("somebody", True),  # no entry in /etc/passwd says who that is
+        ("0", False),
+        ("00:1000", False),
+        ("root", False),
+        ("toor", False),
+        ("1001", False),
+        (":1000", False),
+    ],
+)
+def test_another_user_than_the_catalogs_is_reported(tmp_path: Path, user: str, is_right: bool) -> None:
+    passwd = {"etc/passwd": f"{PASSWD}toor:x:0:0::/:/bin/sh\n"}
+    done = inspect(tmp_path, BASE, passwd, config={"User": user})
+    assert [one.rule for one in done.findings] == ([] if is_right else ["image-differs"]), done.err
+    assert is_right or f"has User '{user}', and the catalog says 1000" in done.err
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"etc/ssh/sshd_config": "PermitRootLogin yes\n"}, "permitrootlogin yes in /etc/ssh/sshd_config"),
+        ({"etc/ssh/sshd_config": "PasswordAuthentication yes\n"}, "passwordauthentication yes in /etc/ssh/"),
+        (
+            {
+                "etc/ssh/sshd_config": "Include /etc/ssh/sshd_config.d/*.conf\nPermitRootLogin no\n",
+                "etc/ssh/sshd_config.d/10-cloud.conf": "PermitRootLogin yes\n",
+            },
+            "permitrootlogin yes in /etc/ssh/sshd_config",
+        ),
+        (
+            {
+                "etc/ssh/sshd_config": "Include sshd_config.d/*.conf\nPermitRootLogin yes\n",
+                "etc/ssh/sshd_config.d/10-site.conf": "PermitRootLogin no\n",
+            },
+            "",
+        ),
+        ({"etc/ssh/sshd_config": "#PermitRootLogin yes\nUsePAM yes\nPort 22\n"}, ""),
+        ({"etc/ssh/sshd_config.d/10-cloud.conf": "PermitRootLogin yes\n"}, ""),  # nothing includes it
+    ],
+)
+def test_logins_that_the_default_configuration_of_sshd_lets_in_are_reported(
+    tmp_path: Path, files: dict[str, Any], says: str
+) -> None:
+    done = inspect(tmp_path, BASE, files)
+    assert [one.rule for one in done.findings] == (["sshd-setting"] if says else []), done.err
+    assert says in done.err
+
+
+@pytest.mark.parametrize(
     ("files", "family", "version"),
     [
         (
