@@ -90,7 +90,7 @@ def run_local_pods(
         raise
     finally:
         is_clean = _end_all_processes(programs, stage)
-    _drain_output_until_closed(listener, heard)
+    _drain_output_until_closed(listener, heard, is_clean)
     codes = [one.returncode for one in programs]
     code = OVER_TIME if is_over_time else _compute_run_exit_code(codes)
     failed = failure(stage) if code else None
@@ -112,17 +112,15 @@ def _wait_for_programs(
 ) -> bool:
     """Pass lines on until all programs have ended or one has failed for a while; False at the deadline."""
     while True:
-        if not _pass_on_output_line(listener, heard):
-            codes = [one.poll() for one in programs]
-            if None not in codes:
-                return True
-            now = time.monotonic()
-            if any(codes):
-                deadline = min(deadline, now + _HOLD_S) if deadline > now + _HOLD_S else deadline
-                if now >= deadline:
-                    return True
-            elif now >= deadline:
-                return False
+        _pass_on_output_line(listener, heard)
+        codes = [one.poll() for one in programs]
+        if None not in codes:
+            return True
+        now = time.monotonic()
+        if any(codes):
+            deadline = min(deadline, now + _HOLD_S)
+        if now >= deadline:
+            return any(codes)
 
 
 def _pass_on_output_line(
@@ -140,10 +138,17 @@ def _pass_on_output_line(
     return True
 
 
-def _drain_output_until_closed(listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
+def _drain_output_until_closed(
+    listener: PipeListener, heard: Callable[[OutputLine], None], is_clean: bool
+) -> None:
+    """Pass on the lines that pipes still hold.
+
+    If all processes are gone, they hold an end: wait for it as long as lines come, however slow the reader is.
+    """
     deadline = time.monotonic() + _DRAIN_S
     while listener.open and time.monotonic() < deadline:
-        _pass_on_output_line(listener, heard)
+        if _pass_on_output_line(listener, heard) and is_clean:
+            deadline = time.monotonic() + _DRAIN_S
 
 
 def _ask_ranks_to_end(stage: LocalStage, listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:

@@ -18,7 +18,7 @@ from gangplan.local.stage import can_set_host_names
 from gangplan.spec.sweep_files import build_trial_jobs
 from gangplan.workspace import load_workspace
 from tests import workspaces
-from tests.local.base import processes, run, start, workspace
+from tests.local.base import plain_workspace, processes, run, start, workspace
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None or not (Path(sys.executable).parent / "mpirun").exists(),
@@ -249,17 +249,12 @@ def test_torchrun_starts_its_ranks_on_each_worker(tmp_path: Path) -> None:
 
 
 def test_without_a_launcher_the_program_starts_on_each_worker(tmp_path: Path) -> None:
-    catalog = workspaces.CATALOG + "  tool:\n    repository: registry.example.com/tool\n"
-    catalog += f"    digest: sha256:{'9' * 64}\n    framework: plain\n"
-    spec = workspaces.SPEC.replace("image: openmpi", "image: tool").replace("gpus: 2\n", "")
     program = "import os, socket, sys\nnumber = os.environ['NODE_RANK']\n"
     program += "print(os.environ['MASTER_ADDR'], number)\n"
     # As JAX's Gloo looks up its own host.
     program += "print(socket.gethostbyname(socket.gethostname()) + ' is', socket.gethostname())\n"
     program += "sys.exit(number == '2' and 9)\n"
-    root = workspace(tmp_path, spec, program)
-    workspaces.write(root, {"images/catalog.yaml": catalog})
-    done = run(root)
+    done = run(plain_workspace(tmp_path, program, workers=4))
     assert done.code == 9, done.out + done.err
     assert "[3] 127.0.0.1 3" in done.out
     assert can_set_host_names() == ("[3] 127.0.0.1 is filings-local000-node-0-3\n" in done.out)
