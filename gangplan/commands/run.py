@@ -182,23 +182,26 @@ def _parse_timeout_seconds(text: str) -> int:
 def _create_scratch_folder(keep: bool) -> Iterator[Path]:
     """Yield a folder for the run, which is removed at its end unless it is kept.
 
-    A terminal that closes ends the run, too.
+    A terminal that closes and each SIGTERM interrupt the run as Ctrl-C does, also for the second time.
     """
 
-    def hang_up(number: int, _: object) -> None:
+    def interrupt(number: int, _: object) -> None:
         raise KeyboardInterrupt
 
     root = Path(tempfile.mkdtemp(prefix="gangplan-run-")).resolve()
     (root / MARK_FILE).touch()
-    before = signal.getsignal(signal.SIGHUP)
-    if before is signal.SIG_DFL:
-        signal.signal(signal.SIGHUP, hang_up)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, interrupt)
     try:
         yield root
     finally:
-        if before is signal.SIG_DFL:
-            signal.signal(signal.SIGHUP, before)
+        for number in heeded:
+            signal.signal(number, signal.SIG_IGN)  # all processes have ended; only the folder is left
         if keep:
             sys.stderr.write(f"The run's folder is {root}.\n")
         else:
             remove_marked_folder(root, MARK_FILE)
+        for number in heeded:
+            signal.signal(number, before[number])

@@ -165,7 +165,9 @@ def _ask_ranks_to_end(stage: LocalStage, listener: PipeListener, heard: Callable
 
 
 def _drain_pending_output(listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
-    while _pass_on_output_line(listener, heard, 0.05):
+    """Pass on what ranks wrote before they ended; others may print without end."""
+    deadline = time.monotonic() + _DRAIN_S
+    while time.monotonic() < deadline and _pass_on_output_line(listener, heard, 0.05):
         pass
 
 

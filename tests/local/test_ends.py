@@ -1,10 +1,33 @@
-"""How a run ends while its programs go on: the time limit, a failed rank."""
+"""How a run ends while its programs go on: the time limit, a failed rank, signals."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from pathlib import Path
 
-from tests.local.base import plain_workspace, run
+import pytest
+
+from tests.local.base import plain_workspace, processes, run, start
+
+# Prints without end, and ignores SIGTERM.
+STUBBORN = """\
+import os, signal, time
+signal.signal(signal.SIGTERM, lambda *_: os.write(1, b"asked\\n"))
+print("deaf", flush=True)
+while True:
+    print("tick", flush=True)
+    time.sleep(0.02)
+"""
+
+
+def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
+    """Read the output of a run up to a line that has a text."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if text in line:
+            return
+    raise AssertionError(f"{text} was never printed")
 
 
 def test_the_time_limit_ends_a_run_that_prints_without_end(tmp_path: Path) -> None:
@@ -27,3 +50,30 @@ def test_lines_that_a_program_wrote_before_its_end_are_all_shown(tmp_path: Path)
     done = run(plain_workspace(tmp_path, program, workers=1))
     assert done.code == 0, done.err
     assert done.out.count("[0] line ") == 5000
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_kills_programs_that_ignore_it_and_print(tmp_path: Path, number: signal.Signals) -> None:
+    patient = "import gangplan.local.play; gangplan.local.play.PATIENCE_S = 1\n"
+    process, scratch = start(plain_workspace(tmp_path, STUBBORN), setup=patient)
+    wait_for_line(process, "deaf")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert processes(scratch) == []
+    assert list(scratch.glob("gangplan-run-*")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_second_signal_kills_at_once(tmp_path: Path, number: signal.Signals) -> None:
+    """The ranks' ten seconds are an hour here, so that only the second signal can end the run."""
+    patient = "import gangplan.local.play; gangplan.local.play.PATIENCE_S = 3600\n"
+    process, scratch = start(plain_workspace(tmp_path, STUBBORN), setup=patient)
+    wait_for_line(process, "deaf")
+    process.send_signal(number)
+    wait_for_line(process, "asked")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert processes(scratch) == []
+    assert list(scratch.glob("gangplan-run-*")) == []
