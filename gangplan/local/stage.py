@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -129,6 +129,19 @@ class LocalStage:
         place = self.root / "hosts.json"
         place.touch(mode=0o600)
         place.write_text(json.dumps(hosts))
+
+
+def guard_folder(root: Path, folder: Path, writable: Sequence[Path]) -> None:
+    """Make a folder read-only for the processes of a run, but not the run's own folder and those in `writable`.
+
+    hop.py does it, as far as the system allows namespaces.
+    """
+    folder = folder.resolve()
+    if any(folder.is_relative_to(one) for one in writable):
+        return
+    (root / "etc").mkdir(parents=True, exist_ok=True)
+    inside = [str(one) for one in (root, *writable) if one.is_relative_to(folder)]
+    (root / "etc/shut.json").write_text(json.dumps([str(folder), *inside]))
 
 
 def _build_hosts_file(cast: LocalPods) -> str:
