@@ -20,8 +20,8 @@ PATIENCE_S = 10.0
 _HOLD_S = 3.0
 # How long to wait for lines that processes wrote before they ended.
 _DRAIN_S = 2.0
-# Hydra's exit code if a proxy ends before it has reported how its ranks ended, as on a busy machine (seen
-# with Intel MPI 2021.18).
+# Hydra's exit code if a signal ended a rank (MPICH 5.0.2; sometimes it is the signal's number), or if a proxy ends before it has reported how its ranks
+# ended, as on a busy machine (seen with Intel MPI 2021.18).
 _LOST = 255
 OVER_TIME = 124  # the exit code of GNU coreutils' `timeout`
 
@@ -175,12 +175,19 @@ def _compute_run_exit_code(codes: list[int]) -> int:
     """Return the exit code of a run: that of the first program that failed by itself."""
     failed = [code for code in codes if code]
     own = [code for code in failed if code not in (-signal.SIGKILL, -signal.SIGTERM)] or failed
-    return 0 if not own else own[0] if own[0] > 0 else 128 - own[0]
+    return _as_exit_code(own[0]) if own else 0
 
 
 def passed_on(code: int, failed: Failure | None) -> int:
     """Return the exit code of a run: `code`, or that of the failed rank if its programs lost it."""
-    return failed.code if code == _LOST and failed is not None and failed.code > 0 else code
+    if failed is None or code not in (_LOST, -failed.code):
+        return code
+    return _as_exit_code(failed.code)
+
+
+def _as_exit_code(code: int) -> int:
+    """Return a code as shells give it, 128 and more for a signal."""
+    return code if code >= 0 else 128 - code
 
 
 def failure(stage: LocalStage) -> Failure | None:

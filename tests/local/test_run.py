@@ -175,9 +175,21 @@ def test_a_program_that_only_the_image_has_is_refused(tmp_path: Path) -> None:
     assert other.code == 0, other.err
 
 
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_rank_that_a_signal_ends_gives_the_code_of_a_shell(tmp_path: Path, number: signal.Signals) -> None:
+    program = (
+        "import os, resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\nfrom mpi4py import MPI\n"
+    )
+    program += f"if MPI.COMM_WORLD.Get_rank() == 1:\n    os.kill(os.getpid(), {number})\n"
+    program += "MPI.COMM_WORLD.Barrier()\n"
+    done = run(workspace(tmp_path, MPICH, program), "--workers", "2")
+    assert done.code == 128 + number, done.out + done.err
+    assert f"failed: rank 1 on worker 1 ended with {number.name}" in done.err
+
+
 @pytest.mark.parametrize(
     ("code", "rank", "ends"),
-    [(255, 41, 41), (255, -9, 255), (255, None, 255), (3, 41, 3), (0, None, 0)],
+    [(255, 41, 41), (255, -11, 139), (9, -9, 137), (9, 9, 9), (255, None, 255), (3, 41, 3), (0, None, 0)],
 )
 def test_the_exit_code_is_that_of_the_rank_if_mpirun_lost_it(code: int, rank: int | None, ends: int) -> None:
     failed = Failure(1, rank, "worker-0") if rank is not None else None
