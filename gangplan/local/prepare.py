@@ -109,7 +109,13 @@ def prepare_local_run(
     )
     stage = replace(stage, places=add_launch_scripts(stage.places, cast.scripts))
     if not (made.uses_mpi or made.image.framework == "torch"):
-        pods = (replace(pod, argv=_tag_worker_command(pod.argv, stage.rank_program)) for pod in cast.pods)
+        pods = (
+            # The programs of most commands have their tag by now; only some launchers' have not.
+            replace(pod, argv=_tag_worker_command(pod.argv, stage.rank_program))
+            if stage.rank_program not in pod.argv
+            else pod
+            for pod in cast.pods
+        )
         cast = replace(cast, pods=tuple(pods))
     stage.write(cast)
     if mpi and _is_python_job(made) and not has_mpi4py_module(stage.python):

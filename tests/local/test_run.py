@@ -273,6 +273,18 @@ def test_without_a_launcher_the_program_starts_on_each_worker(tmp_path: Path) ->
     assert "failed: rank 2 on worker 2 ended with exit code 9" in done.err
 
 
+@pytest.mark.parametrize("command", ["[python, train.py]", '[bash, -c, "exec python train.p?"]'])
+@pytest.mark.parametrize("framework", ["plain", "jax"])
+def test_lines_are_tagged_once(tmp_path: Path, framework: str, command: str) -> None:
+    root = plain_workspace(tmp_path, "print('one')\nprint('two')\n", workers=1)
+    catalog = root / "images/catalog.yaml"
+    catalog.write_text(catalog.read_text().replace("framework: plain", f"framework: {framework}"))
+    spec = root / "specs/nlp/filings.yaml"
+    spec.write_text(spec.read_text().replace("[python, train.py]", command))
+    done = run(root)
+    assert (done.code, done.out) == (0, "[0] started on worker 0\n[0] one\n[0] two\n"), done.err
+
+
 def test_errors_of_the_spec_are_reported_at_their_place(tmp_path: Path) -> None:
     done = run(workspace(tmp_path, MPICH + "gpu: 1\n"))
     assert done.code == 2
