@@ -45,6 +45,17 @@ def test_a_failed_rank_ends_a_run_whose_others_print_without_end(tmp_path: Path)
     assert "failed: rank 0 on worker 0 ended with exit code 7" in done.err
 
 
+@pytest.mark.parametrize("name", ["two words", "it's", 'a"b', "$HOME", "a;b", "a:b"])
+def test_a_temporary_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
+    root = plain_workspace(tmp_path / "w", "open('new', 'w')\nprint('well')\n", workers=1)
+    asked = tmp_path / name
+    asked.mkdir()
+    done = run(root, env={"TMPDIR": str(asked)})
+    assert (done.code, "[0] well\n" in done.out) == (0, True), done.err
+    assert list(asked.iterdir()) == []
+    assert "the run's folder is in /" in done.err
+
+
 def test_lines_that_a_program_wrote_before_its_end_are_all_shown(tmp_path: Path) -> None:
     program = "for number in range(5000):\n    print('line', number)\n"
     done = run(plain_workspace(tmp_path, program, workers=1))
