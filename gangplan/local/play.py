@@ -70,6 +70,7 @@ def run_local_pods(
     try:
         for pod in players:
             words = [
+                *stage.aside("keep.py"),
                 *stage.aside("hop.py"),
                 "--here",
                 pod.name,

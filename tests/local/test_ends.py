@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -20,13 +22,25 @@ while True:
     time.sleep(0.02)
 """
 
+# Starts a process that has neither the session nor the environment of the run.
+ESCAPE = """\
+import subprocess, sys, time
+null = subprocess.DEVNULL
+code = "import os, time; os.fork() and os._exit(0); os.setsid(); print(os.getpid(), flush=True); "
+code += "os.close(1); time.sleep(3600)"
+words = ["env", "-i", sys.executable, "-c", code]
+escaped = subprocess.Popen(words, stdin=null, stdout=subprocess.PIPE, stderr=null)
+sys.stdout.write(f"escaped as {escaped.stdout.readline().decode()}")
+sys.stdout.flush()
+"""
 
-def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
-    """Read the output of a run up to a line that has a text."""
+
+def wait_for_line(process: subprocess.Popen[str], text: str) -> str:
+    """Read the output of a run up to a line that has a text, and return the line."""
     assert process.stdout is not None
     for line in process.stdout:
         if text in line:
-            return
+            return line
     raise AssertionError(f"{text} was never printed")
 
 
@@ -43,6 +57,30 @@ def test_a_failed_rank_ends_a_run_whose_others_print_without_end(tmp_path: Path)
     done = run(plain_workspace(tmp_path, program), "--timeout", "10m")
     assert done.code == 7, done.err
     assert "failed: rank 0 on worker 0 ended with exit code 7" in done.err
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
+def test_nothing_is_left_when_gangplan_is_killed(tmp_path: Path) -> None:
+    program = ESCAPE + "time.sleep(3600)\n"
+    process, scratch = start(plain_workspace(tmp_path, program))
+    escaped = [int(wait_for_line(process, "escaped").split()[-1]) for _ in range(2)]
+    process.kill()
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (processes(scratch) or list(scratch.iterdir())):
+        time.sleep(0.1)
+    assert processes(scratch) == []
+    assert list(scratch.iterdir()) == []
+    assert not any(Path(f"/proc/{pid}").exists() for pid in escaped)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
+def test_a_process_with_a_session_and_environment_of_its_own_is_ended(tmp_path: Path) -> None:
+    done = run(plain_workspace(tmp_path, ESCAPE + "sys.exit(3)\n"))
+    assert done.code == 3, done.err
+    escaped = re.findall(r"escaped as (\d+)", done.out)
+    assert len(escaped) == 2
+    assert not any(Path(f"/proc/{pid}").exists() for pid in escaped)
 
 
 @pytest.mark.parametrize("name", ["two words", "it's", 'a"b', "$HOME", "a;b", "a:b"])
