@@ -37,13 +37,17 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class LocalRunResult:
-    """How a run ended: exit code, output, first failure; `is_over_time` if the time limit stopped it."""
+    """How a run ended: exit code, output, first failure; `is_over_time` if the time limit stopped it.
+
+    `late` are the ranks that had not ended at the time limit.
+    """
 
     code: int
     story: OutputHistory
     failure: Failure | None
     is_over_time: bool
     is_clean: bool
+    late: tuple[int, ...] = ()
 
 
 def run_local_pods(
@@ -62,6 +66,7 @@ def run_local_pods(
     listener, story = PipeListener(secrets), OutputHistory()
     programs: list[ProgramProcess] = []
     is_over_time, is_clean = False, True
+    late: tuple[int, ...] = ()
 
     def heard(line: OutputLine) -> None:
         story.add(line)
@@ -84,6 +89,7 @@ def run_local_pods(
             listener.hear(one.stderr, pod.name, True)
         is_over_time = not _wait_for_programs(programs, listener, heard, time.monotonic() + limit_s)
         if is_over_time:
+            late = _list_late_ranks(stage)
             _ask_ranks_to_end(stage, listener, heard)
     except KeyboardInterrupt:
         with suppress(KeyboardInterrupt):
@@ -95,7 +101,7 @@ def run_local_pods(
     codes = [one.returncode for one in programs]
     code = OVER_TIME if is_over_time else _compute_run_exit_code(codes)
     failed = failure(stage) if code else None
-    return LocalRunResult(passed_on(code, failed), story, failed, is_over_time, is_clean)
+    return LocalRunResult(passed_on(code, failed), story, failed, is_over_time, is_clean, late)
 
 
 def _end_all_processes(programs: list[ProgramProcess], stage: LocalStage) -> bool:
@@ -150,6 +156,14 @@ def _drain_output_until_closed(
     while listener.open and time.monotonic() < deadline:
         if _pass_on_output_line(listener, heard) and is_clean:
             deadline = time.monotonic() + _DRAIN_S
+
+
+def _list_late_ranks(stage: LocalStage) -> tuple[int, ...]:
+    """Return the ranks that have started and not ended."""
+    names = (
+        path.stem for path in (stage.root / "ranks").glob("*.pid") if not path.with_suffix(".code").exists()
+    )
+    return tuple(sorted(int(name) for name in names if name.isdigit()))
 
 
 def _ask_ranks_to_end(stage: LocalStage, listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.local.base import plain_workspace, processes, run, start
+from tests.local.base import Done, plain_workspace, processes, run, start
 
 # Prints without end, and ignores SIGTERM.
 STUBBORN = """\
@@ -34,6 +34,20 @@ sys.stdout.write(f"escaped as {escaped.stdout.readline().decode()}")
 sys.stdout.flush()
 """
 
+# The time limit is over when all three ranks have printed a line and the second has ended.
+LATE = """\
+from gangplan.local import play
+def wait(programs, listener, heard, deadline):
+    steps = []
+    while len(steps) < 3 or programs[1].poll() is None:
+        def hear(line):
+            heard(line)
+            steps.extend(["step"] * ("step" in line.text))
+        play._pass_on_output_line(listener, hear)
+    return False
+play._wait_for_programs = wait
+"""
+
 
 def wait_for_line(process: subprocess.Popen[str], text: str) -> str:
     """Read the output of a run up to a line that has a text, and return the line."""
@@ -49,6 +63,22 @@ def test_the_time_limit_ends_a_run_that_prints_without_end(tmp_path: Path) -> No
     done = run(plain_workspace(tmp_path, program), "--timeout", "3s")
     assert done.code == 124, done.err
     assert "stopped: the time limit of 3s is over" in done.err
+
+
+def test_after_the_time_limit_the_ranks_that_had_not_ended_are_shown(tmp_path: Path) -> None:
+    program = "import os, time\nprint('step', os.environ['NODE_RANK'], flush=True)\n"
+    program += "if os.environ['NODE_RANK'] != '1':\n    time.sleep(3600)\n"
+    process, scratch = start(plain_workspace(tmp_path, program, workers=3), setup=LATE)
+    done = Done(process, scratch, 120)
+    assert done.code == 124, done.err
+    end = done.err.partition("stopped: ")[2]
+    assert end.splitlines()[1:] == [
+        "  had not ended: ranks 0, 2",
+        "  last lines of rank 0 on worker 0:",
+        "    step 0",
+        "  last lines of rank 2 on worker 2:",
+        "    step 2",
+    ]
 
 
 def test_a_failed_rank_ends_a_run_whose_others_print_without_end(tmp_path: Path) -> None:
