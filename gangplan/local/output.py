@@ -41,7 +41,8 @@ class PipeListener:
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self.queue: Queue[OutputLine | None] = Queue()
-        self._secrets = sorted((one for one in secrets if len(one) >= _SECRET), key=len, reverse=True)
+        words = {word for one in secrets for word in (one, *map(str.strip, one.splitlines()))}
+        self._secrets = sorted((word for word in words if len(word) >= _SECRET), key=len, reverse=True)
         self.open = 0
 
     def hear(self, stream: IO[bytes], pod: str, is_error: bool) -> None:
