@@ -19,6 +19,9 @@ _NOISE = re.compile(r"plm:(?:rsh|ssh): Warning: setpgid\(")
 _START = "\x1d"
 _TAIL = 15
 _MOST_KEPT = 50_000
+_MOST_KEPT_LETTERS = 20_000_000
+_MOST_WAITING = 1000
+_LONGEST = 65_536  # of a line, in bytes: a longer one is shown as several
 _SECRET = 4  # a shorter value would hide half of the output
 
 
@@ -40,7 +43,8 @@ class PipeListener:
     """A reader of processes' pipes, one thread each, into one queue; None marks the end of a pipe."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        self.queue: Queue[OutputLine | None] = Queue()
+        # A full queue makes programs wait, as a pipe does.
+        self.queue: Queue[OutputLine | None] = Queue(_MOST_WAITING)
         words = {word for one in secrets for word in (one, *map(str.strip, one.splitlines()))}
         self._secrets = sorted((word for word in words if len(word) >= _SECRET), key=len, reverse=True)
         self.open = 0
@@ -51,7 +55,7 @@ class PipeListener:
         threading.Thread(target=self._read, args=(stream, pod, is_error), daemon=True).start()
 
     def _read(self, stream: IO[bytes], pod: str, is_error: bool) -> None:
-        for raw in stream:
+        for raw in iter(lambda: stream.readline(_LONGEST), b""):
             text = raw.decode("utf-8", "replace").rstrip("\r\n")
             for line in () if _NOISE.search(text) else _split_output_by_rank(text, pod, is_error):
                 self.queue.put(self._hidden(line))
@@ -79,7 +83,8 @@ class OutputHistory:
 
     def __init__(self) -> None:
         self._tails: dict[int | None, deque[str]] = {}
-        self._all: deque[str] = deque(maxlen=_MOST_KEPT)
+        self._all: deque[str] = deque()
+        self._size = 0
         self.ranks: dict[int, str] = {}  # by rank, the host that it has started on
 
     def add(self, line: OutputLine) -> None:
@@ -91,6 +96,9 @@ class OutputHistory:
         self._tails.setdefault(line.rank, deque(maxlen=_TAIL)).append(line.text)
         tag = f"[1,{line.rank}]<{'stderr' if line.is_error else 'stdout'}>:" if line.rank is not None else ""
         self._all.append(tag + line.text)
+        self._size += len(self._all[-1])
+        while len(self._all) > _MOST_KEPT or self._size > _MOST_KEPT_LETTERS:
+            self._size -= len(self._all.popleft())
 
     def tail(self, rank: int | None) -> list[str]:
         """Return the last lines of a rank, or of everything that is not a rank."""

@@ -58,8 +58,9 @@ def wait_for_line(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError(f"{text} was never printed")
 
 
-def test_the_time_limit_ends_a_run_that_prints_without_end(tmp_path: Path) -> None:
-    program = "import time\nwhile True:\n    print('tick', flush=True)\n    time.sleep(0.03)\n"
+@pytest.mark.parametrize("pause", ["time.sleep(0.03)", "pass"])
+def test_the_time_limit_ends_a_run_that_prints_without_end(tmp_path: Path, pause: str) -> None:
+    program = f"import time\nwhile True:\n    print('tick', flush=True)\n    {pause}\n"
     done = run(plain_workspace(tmp_path, program), "--timeout", "3s")
     assert done.code == 124, done.err
     assert "stopped: the time limit of 3s is over" in done.err
