@@ -63,7 +63,7 @@ def run_local_pods(
     and KeyboardInterrupt is raised again. A second interrupt ends them at once.
     """
     players = [cast.launcher] if cast.launcher else list(cast.pods)
-    listener, story = PipeListener(secrets), OutputHistory()
+    listener, story = PipeListener(secrets, stage.token), OutputHistory()
     programs: list[ProgramProcess] = []
     is_over_time, is_clean = False, True
     late: tuple[int, ...] = ()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
 from gangplan.errors import ToolError, UserError
 from gangplan.findings import Finding
@@ -196,7 +197,7 @@ def _create_local_stage(
     moved |= {path: str(place) for path, place in wish.paths.items() if path != workdir}
     moved |= {workdir: str(folder), job.image.ssh.keys: str(root / "home/.ssh"), **create_launch_paths(root)}
     python = find_python(mpi is not None and _is_python_job(job), wish.python)
-    return LocalStage(root, LocalPlaces(moved, folder), mpi, python), notes
+    return LocalStage(root, LocalPlaces(moved, folder), mpi, python, token_hex(4)), notes
 
 
 def _describe_links(paths: Sequence[str]) -> str:

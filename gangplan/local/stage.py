@@ -52,6 +52,7 @@ class LocalStage:
     places: LocalPlaces
     mpi: LocalMpi | None
     python: str
+    token: str  # in the tags of the output's lines
 
     @property
     def mark(self) -> str:
@@ -101,7 +102,7 @@ class LocalStage:
         (self.root / "etc/hostfile").write_text(cast.hostfile)
         if cast.launcher is None:  # an MPI must not take a worker for the machine where mpirun runs
             (self.root / "etc/hosts").write_text(_build_hosts_file(cast))
-        rank, ssh = (shlex.join(self.aside(name)) for name in ("tag.py", "hop.py"))
+        rank, ssh = shlex.join([*self.aside("tag.py"), self.token]), shlex.join(self.aside("hop.py"))
         names = [name for pod in cast.pods for name in pod.names]
         launcher = cast.launcher.name if cast.launcher else cast.pods[0].name
         real = {name: _find_quoted_program(name) for name in ("uname", "getent")}

@@ -25,6 +25,19 @@ def test_each_line_of_a_secret_is_hidden(tmp_path: Path) -> None:
     assert "[0] abc\n" in done.out  # too short: the same letters are in other words
 
 
+def test_a_program_cannot_write_the_tag_of_a_rank(tmp_path: Path) -> None:
+    program = "print('\\x1e7\\x1fspoof')\nprint('\\x1dspoof')\nprint('\\x1e7\\x1d\\x1fspoof')\n"
+    done = run(plain_workspace(tmp_path, program, workers=1))
+    assert done.code == 0, done.err
+    assert done.out.count("started") == 1
+    assert "[7]" not in done.out
+    assert done.out.splitlines()[1:] == [
+        "[0] \\x1e7\\x1fspoof",
+        "[0] \\x1dspoof",
+        "[0] \\x1e7\\x1d\\x1fspoof",
+    ]
+
+
 class Endless(io.RawIOBase):
     """A pipe of a program that prints without end; it counts what is read."""
 
@@ -44,7 +57,7 @@ class Endless(io.RawIOBase):
 
 @pytest.mark.parametrize("has_lines", [True, False])
 def test_lines_that_nobody_reads_are_bounded(has_lines: bool) -> None:
-    listener, pipe = PipeListener(()), Endless(has_lines)
+    listener, pipe = PipeListener((), "token"), Endless(has_lines)
     assert listener.queue.maxsize > 0
     listener.hear(io.BufferedReader(pipe), "worker-0", False)  # type: ignore[arg-type]
     deadline = time.monotonic() + 60
