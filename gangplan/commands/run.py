@@ -13,7 +13,7 @@ from pathlib import Path
 from gangplan.commands.common import choose_exit_code, print_findings, wants_colour
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.findings import Finding
-from gangplan.local.keep import KEPT
+from gangplan.local.keep import KEPT_FILE
 from gangplan.local.output import OutputLine
 from gangplan.local.places import parse_folder_pairs, remove_marked_folder
 from gangplan.local.play import run_local_pods
@@ -215,7 +215,7 @@ def _create_scratch_folder(keep: bool) -> Iterator[Path]:
     root = _make_scratch_folder()
     (root / MARK_FILE).touch()
     if keep:
-        (root / KEPT).touch()
+        (root / KEPT_FILE).touch()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     for number in heeded:

@@ -12,8 +12,8 @@ from gangplan.records import dataclass
 
 # What a copy may take: it is made before each run, into a folder that may be in memory.
 LARGEST = 64 * 2**20
-MOST_BYTES = 512 * 2**20
-MOST_FILES = 20_000
+MOST_COPIED_BYTES = 512 * 2**20
+MOST_COPIED = 20_000
 # Folders of other programs, large and of no interest to a run. A Python environment has this file.
 _OTHERS = frozenset({".git", "node_modules"})
 _ENVIRONMENT = "pyvenv.cfg"
@@ -41,7 +41,7 @@ def copy_program_folder(source: Path, target: Path, mark: str) -> CopiedFolder:
     target.mkdir(parents=True)
     too_big: list[str] = []
     others: list[str] = []
-    bytes_left, files_left = MOST_BYTES, MOST_FILES
+    bytes_left, files_left = MOST_COPIED_BYTES, MOST_COPIED
     folders = deque([source])
     while folders:
         for place in _list_folder(folders.popleft()):

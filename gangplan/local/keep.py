@@ -17,7 +17,7 @@ from contextlib import suppress
 
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, from <linux/prctl.h>
 PATIENCE_S = 5.0
-KEPT = ".kept"  # a file in the folder of a run that --keep keeps
+KEPT_FILE = ".kept"  # a file in the folder of a run that --keep keeps
 
 
 def keep() -> None:
@@ -50,7 +50,7 @@ def keep() -> None:
         if 0 in ready:
             break
     end_all(child, ended)
-    if select.select([0], [], [], 0)[0] and not os.read(0, 1) and not os.path.exists(f"{folder}/{KEPT}"):
+    if select.select([0], [], [], 0)[0] and not os.read(0, 1) and not os.path.exists(f"{folder}/{KEPT_FILE}"):
         shutil.rmtree(folder, ignore_errors=True)
     code = os.waitstatus_to_exitcode(ended.get(child, signal.SIGKILL))
     if code < 0:

@@ -96,7 +96,7 @@ def test_what_is_copied_and_what_not(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not (target / "run").exists()
 
 
-@pytest.mark.parametrize(("name", "most"), [("MOST_FILES", 3), ("MOST_BYTES", 8)])
+@pytest.mark.parametrize(("name", "most"), [("MOST_COPIED", 3), ("MOST_COPIED_BYTES", 8)])
 def test_a_copy_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     for file in ("a", "b", "c", "d"):

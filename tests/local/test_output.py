@@ -56,7 +56,7 @@ class Endless(io.RawIOBase):
 
 
 @pytest.mark.parametrize("has_lines", [True, False])
-def test_lines_that_nobody_reads_are_bounded(has_lines: bool) -> None:
+def test_the_queue_of_unread_lines_has_a_limit(has_lines: bool) -> None:
     listener, pipe = PipeListener((), "token"), Endless(has_lines)
     assert listener.queue.maxsize > 0
     listener.hear(io.BufferedReader(pipe), "worker-0", False)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def test_lines_that_nobody_reads_are_bounded(has_lines: bool) -> None:
     assert pipe.count > before
 
 
-def test_the_history_is_bounded() -> None:
+def test_the_history_has_a_limit() -> None:
     story = OutputHistory()
     for number in range(100):
         story.add(OutputLine(0, "worker-0", False, f"{number} " + "x" * 1_000_000))
