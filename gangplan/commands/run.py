@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gangplan.commands.common import choose_exit_code, print_findings, wants_colour
-from gangplan.errors import Exit, UserError
+from gangplan.errors import Exit, ToolError, UserError
 from gangplan.findings import Finding
+from gangplan.local.keep import KEPT_FILE
 from gangplan.local.output import OutputLine
 from gangplan.local.places import parse_folder_pairs, remove_marked_folder
 from gangplan.local.play import run_local_pods
@@ -32,6 +34,8 @@ from gangplan.workspace import (
     load_workspace,
     suggest_nearest,
 )
+
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+@%=-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,27 +182,52 @@ def _parse_timeout_seconds(text: str) -> int:
         raise UserError(f"--timeout: {error.message}", error.help) from error
 
 
+def _make_scratch_folder() -> Path:
+    """Return a new folder, in the system's folder for temporary files if its path is plain.
+
+    Launch scripts and commands for shells on workers contain the path, and no quoting suits all of them.
+    Raises ToolError if there is no place for it.
+    """
+    asked = Path(tempfile.gettempdir()).resolve()
+    for folder in (asked, Path("/tmp").resolve(), Path("/var/tmp").resolve()):
+        if _PLAIN_PATH.fullmatch(str(folder)):
+            with suppress(OSError):
+                root = Path(tempfile.mkdtemp(prefix="gangplan-run-", dir=folder))
+                if folder != asked:
+                    sys.stderr.write(f"note: the run's folder is in {folder}: shells would split {asked}\n")
+                return root
+    raise ToolError(
+        f"no folder for temporary files can be used, not even {asked}",
+        "Set TMPDIR to a folder whose path has only letters, digits, and / . _ -",
+    )
+
+
 @contextmanager
 def _create_scratch_folder(keep: bool) -> Iterator[Path]:
     """Yield a folder for the run, which is removed at its end unless it is kept.
 
-    A terminal that closes ends the run, too.
+    A terminal that closes and each SIGTERM interrupt the run as Ctrl-C does, also for the second time.
     """
 
-    def hang_up(number: int, _: object) -> None:
+    def interrupt(number: int, _: object) -> None:
         raise KeyboardInterrupt
 
-    root = Path(tempfile.mkdtemp(prefix="gangplan-run-")).resolve()
+    root = _make_scratch_folder()
     (root / MARK_FILE).touch()
-    before = signal.getsignal(signal.SIGHUP)
-    if before is signal.SIG_DFL:
-        signal.signal(signal.SIGHUP, hang_up)
+    if keep:
+        (root / KEPT_FILE).touch()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, interrupt)
     try:
         yield root
     finally:
-        if before is signal.SIG_DFL:
-            signal.signal(signal.SIGHUP, before)
+        for number in heeded:
+            signal.signal(number, signal.SIG_IGN)  # all processes have ended; only the folder is left
         if keep:
             sys.stderr.write(f"The run's folder is {root}.\n")
         else:
             remove_marked_folder(root, MARK_FILE)
+        for number in heeded:
+            signal.signal(number, before[number])

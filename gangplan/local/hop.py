@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 WITH_VALUE, FLAGS = "BbcDEeFIiJLlmOopQRSWw", "46AaCfGgKkMNnqsTtVvXxYy"
 # From <linux/sched.h> and <linux/mount.h>.
 NEWNS, NEWUTS, NEWUSER = 0x00020000, 0x04000000, 0x10000000
-BIND, REC, PRIVATE = 0x1000, 0x4000, 0x40000
+RDONLY, REMOUNT, BIND, REC, PRIVATE = 0x1, 0x20, 0x1000, 0x4000, 0x40000
+# Flags of a mount that a remount must repeat in a user namespace, as statvfs has them and as mount does.
+LOCKED = {2: 2, 4: 4, 8: 8, 1024: 1024, 2048: 2048, 4096: 1 << 21}
 SHELLS = "sh", "bash", "dash", "ash", "ksh", "zsh", "csh", "tcsh"
 
 
@@ -67,21 +69,36 @@ def shell() -> str:
     return own if os.path.basename(own) in SHELLS and os.access(own, os.X_OK) else "/bin/sh"
 
 
-def call(name: str, hosts: str = "") -> bool:
+def call(name: str, hosts: str = "", shut: str = "") -> bool:
     """Set a host name for this process in a UTS namespace of its own; return whether the system allows it.
 
-    `hosts` is a file that this process and its children see as /etc/hosts, where the system allows that too.
+    `hosts` is a file that this process and its children see as /etc/hosts, and `shut` one that names a folder
+    that is read-only for them, where the system allows that too.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "unshare"):
         return False
-    if hosts and separate(libc, NEWUTS | NEWNS):
+    if (hosts or shut) and separate(libc, NEWUTS | NEWNS):
         # Without a word where it fails: names of the run then have no address, and all else works.
         if not libc.mount(None, b"/", None, ctypes.c_ulong(REC | PRIVATE), None):
-            libc.mount(hosts.encode(), b"/etc/hosts", None, ctypes.c_ulong(BIND), None)
+            if hosts:
+                libc.mount(hosts.encode(), b"/etc/hosts", None, ctypes.c_ulong(BIND), None)
+            if shut:
+                protect(libc, shut)
     elif not separate(libc, NEWUTS):
         return False
     return int(libc.sethostname(name.encode(), len(name))) == 0
+
+
+def protect(libc: ctypes.CDLL, file: str) -> None:
+    """Make a folder read-only but for some folders in it; `file` names them in this order."""
+    with open(file) as text:
+        folders = [os.fsencode(one) for one in json.load(text)]
+    for one in folders:
+        libc.mount(one, one, None, ctypes.c_ulong(BIND | REC), None)
+    had = os.statvfs(folders[0]).f_flag
+    kept = sum(mount for flag, mount in LOCKED.items() if had & flag)
+    libc.mount(None, folders[0], None, ctypes.c_ulong(REMOUNT | BIND | RDONLY | kept), None)
 
 
 def separate(libc: ctypes.CDLL, spaces: int) -> bool:
@@ -107,8 +124,8 @@ def run_hop() -> None:
     """Become the command on the other worker."""
     root, *words = sys.argv[1:]
     if words[0] == "--here":  # a command in this pod
-        hosts = os.path.join(root, "etc/hosts")
-        call(words[1], hosts if os.path.exists(hosts) else "")
+        files = (os.path.join(root, "etc", name) for name in ("hosts", "shut.json"))
+        call(words[1], *(file if os.path.exists(file) else "" for file in files))
         os.execvp(words[2], words[2:])
     if words[0] == "--can":
         raise SystemExit(0 if call("gangplan") and os.uname().nodename == "gangplan" else 1)

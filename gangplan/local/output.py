@@ -12,13 +12,13 @@ from typing import IO
 
 from gangplan.records import dataclass
 
-# The mark that tag.py puts before a line; an MPI may join several lines, or add a prefix of its own.
-_TAG = re.compile(r"\x1e(\d*)\x1f")
 # A harmless warning of Open MPI's daemons over any ssh that starts fast (plm/rsh, 4.1.8; plm/ssh, 5.0.11).
 _NOISE = re.compile(r"plm:(?:rsh|ssh): Warning: setpgid\(")
-_START = "\x1d"
 _TAIL = 15
 _MOST_KEPT = 50_000
+_MOST_KEPT_LETTERS = 20_000_000
+_MOST_WAITING = 1000
+_LONGEST = 65_536  # of a line, in bytes: a longer one is shown as several
 _SECRET = 4  # a shorter value would hide half of the output
 
 
@@ -37,11 +37,18 @@ class OutputLine:
 
 
 class PipeListener:
-    """A reader of processes' pipes, one thread each, into one queue; None marks the end of a pipe."""
+    """A reader of processes' pipes, one thread each, into one queue; None marks the end of a pipe.
 
-    def __init__(self, secrets: Sequence[str]) -> None:
-        self.queue: Queue[OutputLine | None] = Queue()
-        self._secrets = sorted((one for one in secrets if len(one) >= _SECRET), key=len, reverse=True)
+    `token` is the run's, in the tags of lines; no program can print it by accident.
+    """
+
+    def __init__(self, secrets: Sequence[str], token: str) -> None:
+        # The mark that tag.py puts before a line; an MPI may join several lines, or add a prefix of its own.
+        self._tag = re.compile(rf"\x1e{re.escape(token)}:(\d*)(\x1d?)\x1f")
+        # A full queue makes programs wait, as a pipe does.
+        self.queue: Queue[OutputLine | None] = Queue(_MOST_WAITING)
+        words = {word for one in secrets for word in (one, *map(str.strip, one.splitlines()))}
+        self._secrets = sorted((word for word in words if len(word) >= _SECRET), key=len, reverse=True)
         self.open = 0
 
     def hear(self, stream: IO[bytes], pod: str, is_error: bool) -> None:
@@ -50,9 +57,9 @@ class PipeListener:
         threading.Thread(target=self._read, args=(stream, pod, is_error), daemon=True).start()
 
     def _read(self, stream: IO[bytes], pod: str, is_error: bool) -> None:
-        for raw in stream:
+        for raw in iter(lambda: stream.readline(_LONGEST), b""):
             text = raw.decode("utf-8", "replace").rstrip("\r\n")
-            for line in () if _NOISE.search(text) else _split_output_by_rank(text, pod, is_error):
+            for line in () if _NOISE.search(text) else _split_output_by_rank(self._tag, text, pod, is_error):
                 self.queue.put(self._hidden(line))
         self.queue.put(None)
 
@@ -63,13 +70,13 @@ class PipeListener:
         return line if text is line.text else replace(line, text=text)
 
 
-def _split_output_by_rank(text: str, pod: str, is_error: bool) -> list[OutputLine]:
+def _split_output_by_rank(tag: re.Pattern[str], text: str, pod: str, is_error: bool) -> list[OutputLine]:
     """Return the line with its rank; several if an MPI has joined them."""
-    parts = _TAG.split(text)
+    parts = tag.split(text)
     found = [OutputLine(None, pod, is_error, parts[0])] if parts[0] or len(parts) == 1 else []
-    for number, said in zip(parts[1::2], parts[2::2], strict=True):
+    for number, start, said in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         rank = int(number) if number else None
-        found.append(OutputLine(rank, pod, is_error, said.removeprefix(_START), said.startswith(_START)))
+        found.append(OutputLine(rank, pod, is_error, said, bool(start)))
     return found
 
 
@@ -78,7 +85,8 @@ class OutputHistory:
 
     def __init__(self) -> None:
         self._tails: dict[int | None, deque[str]] = {}
-        self._all: deque[str] = deque(maxlen=_MOST_KEPT)
+        self._all: deque[str] = deque()
+        self._size = 0
         self.ranks: dict[int, str] = {}  # by rank, the host that it has started on
 
     def add(self, line: OutputLine) -> None:
@@ -90,6 +98,9 @@ class OutputHistory:
         self._tails.setdefault(line.rank, deque(maxlen=_TAIL)).append(line.text)
         tag = f"[1,{line.rank}]<{'stderr' if line.is_error else 'stdout'}>:" if line.rank is not None else ""
         self._all.append(tag + line.text)
+        self._size += len(self._all[-1])
+        while len(self._all) > _MOST_KEPT or self._size > _MOST_KEPT_LETTERS:
+            self._size -= len(self._all.popleft())
 
     def tail(self, rank: int | None) -> list[str]:
         """Return the last lines of a rank, or of everything that is not a rank."""

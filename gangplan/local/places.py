@@ -178,13 +178,6 @@ def find_program_folder(
     return having[0], f"it has {files[0]}"
 
 
-def create_link_folder(source: Path, target: Path) -> None:
-    """Create a folder with a link to everything in `source`, so that the program's new files do not stay."""
-    target.mkdir(parents=True)
-    for one in source.iterdir():
-        (target / one.name).symlink_to(one)
-
-
 def remove_marked_folder(root: Path, mark: str) -> None:
     """Remove a folder only if this program created it: `mark` is the file that it put there."""
     if (root / mark).is_file() and not root.is_symlink():

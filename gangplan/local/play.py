@@ -20,8 +20,8 @@ PATIENCE_S = 10.0
 _HOLD_S = 3.0
 # How long to wait for lines that processes wrote before they ended.
 _DRAIN_S = 2.0
-# Hydra's exit code if a proxy ends before it has reported how its ranks ended, as on a busy machine (seen
-# with Intel MPI 2021.18).
+# Hydra's exit code if a signal ended a rank (MPICH 5.0.2; sometimes it is the signal's number), or if a proxy ends before it has reported how its ranks
+# ended, as on a busy machine (seen with Intel MPI 2021.18).
 _LOST = 255
 OVER_TIME = 124  # the exit code of GNU coreutils' `timeout`
 
@@ -37,13 +37,17 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class LocalRunResult:
-    """How a run ended: exit code, output, first failure; `is_over_time` if the time limit stopped it."""
+    """How a run ended: exit code, output, first failure; `is_over_time` if the time limit stopped it.
+
+    `late` are the ranks that had not ended at the time limit.
+    """
 
     code: int
     story: OutputHistory
     failure: Failure | None
     is_over_time: bool
     is_clean: bool
+    late: tuple[int, ...] = ()
 
 
 def run_local_pods(
@@ -59,9 +63,10 @@ def run_local_pods(
     and KeyboardInterrupt is raised again. A second interrupt ends them at once.
     """
     players = [cast.launcher] if cast.launcher else list(cast.pods)
-    listener, story = PipeListener(secrets), OutputHistory()
+    listener, story = PipeListener(secrets, stage.token), OutputHistory()
     programs: list[ProgramProcess] = []
     is_over_time, is_clean = False, True
+    late: tuple[int, ...] = ()
 
     def heard(line: OutputLine) -> None:
         story.add(line)
@@ -70,6 +75,7 @@ def run_local_pods(
     try:
         for pod in players:
             words = [
+                *stage.aside("keep.py"),
                 *stage.aside("hop.py"),
                 "--here",
                 pod.name,
@@ -83,6 +89,7 @@ def run_local_pods(
             listener.hear(one.stderr, pod.name, True)
         is_over_time = not _wait_for_programs(programs, listener, heard, time.monotonic() + limit_s)
         if is_over_time:
+            late = _list_late_ranks(stage)
             _ask_ranks_to_end(stage, listener, heard)
     except KeyboardInterrupt:
         with suppress(KeyboardInterrupt):
@@ -90,11 +97,11 @@ def run_local_pods(
         raise
     finally:
         is_clean = _end_all_processes(programs, stage)
-    _drain_output_until_closed(listener, heard)
+    _drain_output_until_closed(listener, heard, is_clean)
     codes = [one.returncode for one in programs]
     code = OVER_TIME if is_over_time else _compute_run_exit_code(codes)
     failed = failure(stage) if code else None
-    return LocalRunResult(passed_on(code, failed), story, failed, is_over_time, is_clean)
+    return LocalRunResult(passed_on(code, failed), story, failed, is_over_time, is_clean, late)
 
 
 def _end_all_processes(programs: list[ProgramProcess], stage: LocalStage) -> bool:
@@ -112,17 +119,15 @@ def _wait_for_programs(
 ) -> bool:
     """Pass lines on until all programs have ended or one has failed for a while; False at the deadline."""
     while True:
-        if not _pass_on_output_line(listener, heard):
-            codes = [one.poll() for one in programs]
-            if None not in codes:
-                return True
-            now = time.monotonic()
-            if any(codes):
-                deadline = min(deadline, now + _HOLD_S) if deadline > now + _HOLD_S else deadline
-                if now >= deadline:
-                    return True
-            elif now >= deadline:
-                return False
+        _pass_on_output_line(listener, heard)
+        codes = [one.poll() for one in programs]
+        if None not in codes:
+            return True
+        now = time.monotonic()
+        if any(codes):
+            deadline = min(deadline, now + _HOLD_S)
+        if now >= deadline:
+            return any(codes)
 
 
 def _pass_on_output_line(
@@ -140,10 +145,25 @@ def _pass_on_output_line(
     return True
 
 
-def _drain_output_until_closed(listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
+def _drain_output_until_closed(
+    listener: PipeListener, heard: Callable[[OutputLine], None], is_clean: bool
+) -> None:
+    """Pass on the lines that pipes still hold.
+
+    If all processes are gone, they hold an end: wait for it as long as lines come, however slow the reader is.
+    """
     deadline = time.monotonic() + _DRAIN_S
     while listener.open and time.monotonic() < deadline:
-        _pass_on_output_line(listener, heard)
+        if _pass_on_output_line(listener, heard) and is_clean:
+            deadline = time.monotonic() + _DRAIN_S
+
+
+def _list_late_ranks(stage: LocalStage) -> tuple[int, ...]:
+    """Return the ranks that have started and not ended."""
+    names = (
+        path.stem for path in (stage.root / "ranks").glob("*.pid") if not path.with_suffix(".code").exists()
+    )
+    return tuple(sorted(int(name) for name in names if name.isdigit()))
 
 
 def _ask_ranks_to_end(stage: LocalStage, listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
@@ -160,7 +180,9 @@ def _ask_ranks_to_end(stage: LocalStage, listener: PipeListener, heard: Callable
 
 
 def _drain_pending_output(listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
-    while _pass_on_output_line(listener, heard, 0.05):
+    """Pass on what ranks wrote before they ended; others may print without end."""
+    deadline = time.monotonic() + _DRAIN_S
+    while time.monotonic() < deadline and _pass_on_output_line(listener, heard, 0.05):
         pass
 
 
@@ -168,12 +190,19 @@ def _compute_run_exit_code(codes: list[int]) -> int:
     """Return the exit code of a run: that of the first program that failed by itself."""
     failed = [code for code in codes if code]
     own = [code for code in failed if code not in (-signal.SIGKILL, -signal.SIGTERM)] or failed
-    return 0 if not own else own[0] if own[0] > 0 else 128 - own[0]
+    return _as_exit_code(own[0]) if own else 0
 
 
 def passed_on(code: int, failed: Failure | None) -> int:
     """Return the exit code of a run: `code`, or that of the failed rank if its programs lost it."""
-    return failed.code if code == _LOST and failed is not None and failed.code > 0 else code
+    if failed is None or code not in (_LOST, -failed.code):
+        return code
+    return _as_exit_code(failed.code)
+
+
+def _as_exit_code(code: int) -> int:
+    """Return a code as shells give it, 128 and more for a signal."""
+    return code if code >= 0 else 128 - code
 
 
 def failure(stage: LocalStage) -> Failure | None:

@@ -6,28 +6,31 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
 from gangplan.errors import ToolError, UserError
 from gangplan.findings import Finding
 from gangplan.generators import generate_run_objects
 from gangplan.generators.scripts import build_launch_map
+from gangplan.local.copies import copy_program_folder
 from gangplan.local.mpis import LocalMpi, choose_local_mpi, describe_mpi
 from gangplan.local.places import (
     MPI_USER_HOME,
     LocalPlaces,
     add_launch_scripts,
     create_launch_paths,
-    create_link_folder,
     find_program_folder,
     map_mounts,
 )
 from gangplan.local.pods import LocalPods, build_local_pods, list_given_variables
 from gangplan.local.scale import LocalShape, choose_local_shape, scale_down_job
 from gangplan.local.stage import (
+    MARK_FILE,
     LocalStage,
     can_set_host_names,
     check_local_programs,
     find_python,
+    guard_folder,
     has_mpi4py_module,
     has_network_interface,
 )
@@ -107,7 +110,13 @@ def prepare_local_run(
     )
     stage = replace(stage, places=add_launch_scripts(stage.places, cast.scripts))
     if not (made.uses_mpi or made.image.framework == "torch"):
-        pods = (replace(pod, argv=_tag_worker_command(pod.argv, stage.rank_program)) for pod in cast.pods)
+        pods = (
+            # The programs of most commands have their tag by now; only some launchers' have not.
+            replace(pod, argv=_tag_worker_command(pod.argv, stage.rank_program))
+            if stage.rank_program not in pod.argv
+            else pod
+            for pod in cast.pods
+        )
         cast = replace(cast, pods=tuple(pods))
     stage.write(cast)
     if mpi and _is_python_job(made) and not has_mpi4py_module(stage.python):
@@ -175,7 +184,12 @@ def _create_local_stage(
     workdir = job.workdir or MPI_USER_HOME
     source, why = find_program_folder(job.command, workdir, wish.paths, wish.workspace, wish.here)
     folder = root / "work"
-    create_link_folder(source, folder)
+    copied = copy_program_folder(source, folder, MARK_FILE)
+    if copied.has_links:
+        given = [place for path, place in wish.paths.items() if path != workdir]
+        guard_folder(root, source, [*given, *wish.mounts.values()])
+    if copied.too_big:
+        notes.append(_describe_links(copied.too_big))
     shown = source.relative_to(wish.workspace) if source.is_relative_to(wish.workspace) else source
     notes.insert(
         0, f"the program is that of {shown.as_posix() if source != wish.here else 'this folder'} ({why})"
@@ -183,7 +197,13 @@ def _create_local_stage(
     moved |= {path: str(place) for path, place in wish.paths.items() if path != workdir}
     moved |= {workdir: str(folder), job.image.ssh.keys: str(root / "home/.ssh"), **create_launch_paths(root)}
     python = find_python(mpi is not None and _is_python_job(job), wish.python)
-    return LocalStage(root, LocalPlaces(moved, folder), mpi, python), notes
+    return LocalStage(root, LocalPlaces(moved, folder), mpi, python, token_hex(4)), notes
+
+
+def _describe_links(paths: Sequence[str]) -> str:
+    first, rest = paths[0], len(paths) - 1
+    words = f"{first} is" if not rest else f"{first} and {rest} more are"
+    return f"{words} too big to copy; the program sees yours, read-only where the system allows namespaces"
 
 
 def _is_python_job(job: Job) -> bool:

@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,6 +52,7 @@ class LocalStage:
     places: LocalPlaces
     mpi: LocalMpi | None
     python: str
+    token: str  # in the tags of the output's lines
 
     @property
     def mark(self) -> str:
@@ -101,7 +102,7 @@ class LocalStage:
         (self.root / "etc/hostfile").write_text(cast.hostfile)
         if cast.launcher is None:  # an MPI must not take a worker for the machine where mpirun runs
             (self.root / "etc/hosts").write_text(_build_hosts_file(cast))
-        rank, ssh = (shlex.join(self.aside(name)) for name in ("tag.py", "hop.py"))
+        rank, ssh = shlex.join([*self.aside("tag.py"), self.token]), shlex.join(self.aside("hop.py"))
         names = [name for pod in cast.pods for name in pod.names]
         launcher = cast.launcher.name if cast.launcher else cast.pods[0].name
         real = {name: _find_quoted_program(name) for name in ("uname", "getent")}
@@ -129,6 +130,19 @@ class LocalStage:
         place = self.root / "hosts.json"
         place.touch(mode=0o600)
         place.write_text(json.dumps(hosts))
+
+
+def guard_folder(root: Path, folder: Path, writable: Sequence[Path]) -> None:
+    """Make a folder read-only for the processes of a run, but not the run's own folder and those in `writable`.
+
+    hop.py does it, as far as the system allows namespaces.
+    """
+    folder = folder.resolve()
+    if any(folder.is_relative_to(one) for one in writable):
+        return
+    (root / "etc").mkdir(parents=True, exist_ok=True)
+    inside = [str(one) for one in (root, *writable) if one.is_relative_to(folder)]
+    (root / "etc/shut.json").write_text(json.dumps([str(folder), *inside]))
 
 
 def _build_hosts_file(cast: LocalPods) -> str:

@@ -1,8 +1,8 @@
 """Start the program of a rank, and mark each of its lines with the rank. Run by `python -I -S`, alone.
 
-Its arguments are the folder of the run and the program. Each line keeps its destination, with the number of
-the rank between two control characters in front (output.py reads them); process id and exit code are written
-into the folder.
+Its arguments are the folder of the run, its token and the program. Each line keeps its destination, with the
+token and the number of the rank between two control characters in front (output.py reads them); process id and exit
+code are written into the folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST = 4000
 
 def tag_output() -> None:
     """Start the program, pass on what it prints, and end as it ends."""
-    folder, *words = sys.argv[1:]
+    folder, token, *words = sys.argv[1:]
     rank = next((os.environ[name] for name in NUMBERS if name in os.environ), "")
     host = os.environ.get("GANGPLAN_HOST") or os.uname().nodename
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
@@ -41,10 +41,11 @@ def tag_output() -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda got, _: os.kill(child, got))
     note(folder, rank, "pid", str(child))
-    write(1, b"\x1e%s\x1f\x1d%s\n" % (rank.encode(), host.encode()))
+    head = f"\x1e{token}:{rank}".encode()
+    write(1, b"%s\x1d\x1f%s\n" % (head, host.encode()))
     for pair in pipes:
         os.close(pair[1])
-    copy({pipes[0][0]: 1, pipes[1][0]: 2}, rank)
+    copy({pipes[0][0]: 1, pipes[1][0]: 2}, head + b"\x1f")
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     note(folder, rank, "code", f"{code} {host}")
@@ -63,9 +64,10 @@ def note(folder: str, rank: str, what: str, value: str) -> None:
     os.replace(path + ".new", path)
 
 
-def copy(streams: dict[int, int], rank: str) -> None:
-    """Pass lines on from pipes (keys) to descriptors (values) until all pipes have ended."""
-    head, held = b"\x1e%s\x1f" % rank.encode(), dict.fromkeys(streams, b"")
+def copy(streams: dict[int, int], head: bytes) -> None:
+    """Pass lines on from pipes (keys) to descriptors (values), with `head` before each, until all pipes have
+    ended."""
+    held = dict.fromkeys(streams, b"")
     while streams:
         for one in select.select(list(streams), [], [])[0]:
             data = os.read(one, 65536)

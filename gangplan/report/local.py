@@ -18,6 +18,10 @@ from gangplan.report.escape import escape_log_line
 
 _COLOURS = (36, 32, 33, 35, 34, 96, 92, 93, 95, 94)
 _CURES = 2
+# What is shown after a time limit: the numbers of so many ranks, and of the first of them so many lines.
+_MOST_LATE = 16
+_LATE_TAILS = 4
+_LATE_LINES = 5
 
 
 def describe_run_start(prepared: PreparedRun) -> str:
@@ -70,6 +74,7 @@ def _describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_
         return
     if ended.is_over_time:
         yield f"stopped: the time limit of {format_duration(limit_s)} is over (exit code {ended.code})"
+        yield from _describe_late_ranks(ended, prepared.cast)
         return
     yield ""
     failure = ended.failure
@@ -79,10 +84,28 @@ def _describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_
         yield f"failed: rank {failure.rank}{where} ended with {_format_exit_code(failure.code)}"
     else:
         yield f"failed: {'the launch' if prepared.cast.launcher else 'the program'} ended with exit code {ended.code}"
-    if tail:
-        yield "  its last lines:"
-        yield from (f"    {escape_log_line(line)}" for line in tail)
+    yield from _describe_tail("  its last lines:", tail)
     yield from _describe_likely_cause(ended)
+
+
+def _describe_late_ranks(ended: LocalRunResult, cast: LocalPods) -> Iterator[str]:
+    """Yield the ranks that had not ended at the time limit, and what the first of them last printed."""
+    if not ended.late:
+        yield from _describe_tail("  last lines:", ended.story.tail(None)[-_LATE_LINES:])
+        return
+    numbers = ", ".join(map(str, ended.late[:_MOST_LATE]))
+    more = f" and {len(ended.late) - _MOST_LATE} more" if len(ended.late) > _MOST_LATE else ""
+    yield f"  had not ended: rank{'s' if len(ended.late) > 1 else ''} {numbers}{more}"
+    for rank in ended.late[:_LATE_TAILS]:
+        where = _format_worker_location(cast, ended.story.ranks.get(rank, ""))
+        tail = ended.story.tail(rank)[-_LATE_LINES:]
+        yield from _describe_tail(f"  last lines of rank {rank}{where}:", tail)
+
+
+def _describe_tail(title: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield title
+        yield from (f"    {escape_log_line(line)}" for line in lines)
 
 
 def _format_worker_location(cast: LocalPods, host: str) -> str:

@@ -19,12 +19,13 @@ ProgramProcess = subprocess.Popen[bytes]
 def start_program(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> ProgramProcess:
     """Start a program as leader of a new session, with `env` as its whole environment, and pipe its output.
 
+    Its input is a pipe that ends when this process does, however that ends.
     Raises ToolError if it cannot be started.
     """
     try:
         return subprocess.Popen(
             list(argv),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=cwd,
@@ -50,12 +51,24 @@ def marked(mark: str) -> list[int]:
 
 
 def end_programs(programs: Sequence[ProgramProcess], mark: str) -> bool:
-    """Kill the sessions of programs and all marked processes; return whether all ended in five seconds."""
+    """End programs; return whether they and all marked processes ended.
+
+    A byte in their input asks them to end, and gives them ten seconds to end theirs. Then they and all marked
+    processes are killed, which takes five seconds at most.
+    """
+    deadline = time.monotonic() + 10
+    for one in programs:
+        assert one.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # it has ended, or was asked before
+            one.stdin.write(b"e")
+            one.stdin.close()
+    for one in programs:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            one.wait(max(0, deadline - time.monotonic()))
     deadline = time.monotonic() + 5
     while True:
         for one in programs:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(one.pid, signal.SIGKILL)
+            one.kill()
         left = marked(mark)
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -53,19 +53,42 @@ def workspace(root: Path, spec: str, program: str = PROGRAM) -> Path:
     return root
 
 
+def plain_workspace(root: Path, program: str, workers: int = 2) -> Path:
+    """Write a workspace whose job starts its program on each worker, without an MPI."""
+    catalog = workspaces.CATALOG + "  tool:\n    repository: registry.example.com/tool\n"
+    catalog += f"    digest: sha256:{'9' * 64}\n    framework: plain\n"
+    spec = workspaces.SPEC.replace("image: openmpi", "image: tool").replace("gpus: 2\n", "")
+    workspace(root, spec.replace("workers: 4", f"workers: {workers}"), program)
+    workspaces.write(root, {"images/catalog.yaml": catalog})
+    return root
+
+
 def start(
-    root: Path, *arguments: str, env: Mapping[str, str] | None = None, folder: Path | None = None
+    root: Path,
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    setup: str = "",
 ) -> tuple[subprocess.Popen[str], Path]:
-    """Start `gangplan run` with the small workspace's spec, and return the process and its scratch folder."""
+    """Start `gangplan run` with the small workspace's spec, and return the process and its scratch folder.
+
+    `setup` is Python that its process runs first.
+    """
     # Short: MPIs make sockets in it, and paths of sockets have at most 107 characters.
     made = tempfile.TemporaryDirectory(prefix="g-")
     atexit.register(made.cleanup)
     scratch = Path(made.name)
     spec = [] if arguments and arguments[0].endswith(".yaml") else ["specs/nlp/filings.yaml"]
     process = subprocess.Popen(
-        [sys.executable, "-c", LISTENING + _MAIN, "run", *spec, *arguments],
+        [sys.executable, "-c", LISTENING + setup + _MAIN, "run", *spec, *arguments],
         cwd=folder or root,
-        env={"PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(scratch), **(env or {})},
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(root),
+            "TMPDIR": str(scratch),
+            "PYTHONPATH": str(workspaces.REPOSITORY),  # the code next to the tests, not an installed one
+            **(env or {}),
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

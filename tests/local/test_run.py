@@ -18,7 +18,7 @@ from gangplan.local.stage import can_set_host_names
 from gangplan.spec.sweep_files import build_trial_jobs
 from gangplan.workspace import load_workspace
 from tests import workspaces
-from tests.local.base import processes, run, start, workspace
+from tests.local.base import plain_workspace, processes, run, start, workspace
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None or not (Path(sys.executable).parent / "mpirun").exists(),
@@ -175,9 +175,21 @@ def test_a_program_that_only_the_image_has_is_refused(tmp_path: Path) -> None:
     assert other.code == 0, other.err
 
 
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_rank_that_a_signal_ends_gives_the_code_of_a_shell(tmp_path: Path, number: signal.Signals) -> None:
+    program = (
+        "import os, resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\nfrom mpi4py import MPI\n"
+    )
+    program += f"if MPI.COMM_WORLD.Get_rank() == 1:\n    os.kill(os.getpid(), {number})\n"
+    program += "MPI.COMM_WORLD.Barrier()\n"
+    done = run(workspace(tmp_path, MPICH, program), "--workers", "2")
+    assert done.code == 128 + number, done.out + done.err
+    assert f"failed: rank 1 on worker 1 ended with {number.name}" in done.err
+
+
 @pytest.mark.parametrize(
     ("code", "rank", "ends"),
-    [(255, 41, 41), (255, -9, 255), (255, None, 255), (3, 41, 3), (0, None, 0)],
+    [(255, 41, 41), (255, -11, 139), (9, -9, 137), (9, 9, 9), (255, None, 255), (3, 41, 3), (0, None, 0)],
 )
 def test_the_exit_code_is_that_of_the_rank_if_mpirun_lost_it(code: int, rank: int | None, ends: int) -> None:
     failed = Failure(1, rank, "worker-0") if rank is not None else None
@@ -249,21 +261,28 @@ def test_torchrun_starts_its_ranks_on_each_worker(tmp_path: Path) -> None:
 
 
 def test_without_a_launcher_the_program_starts_on_each_worker(tmp_path: Path) -> None:
-    catalog = workspaces.CATALOG + "  tool:\n    repository: registry.example.com/tool\n"
-    catalog += f"    digest: sha256:{'9' * 64}\n    framework: plain\n"
-    spec = workspaces.SPEC.replace("image: openmpi", "image: tool").replace("gpus: 2\n", "")
     program = "import os, socket, sys\nnumber = os.environ['NODE_RANK']\n"
     program += "print(os.environ['MASTER_ADDR'], number)\n"
     # As JAX's Gloo looks up its own host.
     program += "print(socket.gethostbyname(socket.gethostname()) + ' is', socket.gethostname())\n"
     program += "sys.exit(number == '2' and 9)\n"
-    root = workspace(tmp_path, spec, program)
-    workspaces.write(root, {"images/catalog.yaml": catalog})
-    done = run(root)
+    done = run(plain_workspace(tmp_path, program, workers=4))
     assert done.code == 9, done.out + done.err
     assert "[3] 127.0.0.1 3" in done.out
     assert can_set_host_names() == ("[3] 127.0.0.1 is filings-local000-node-0-3\n" in done.out)
     assert "failed: rank 2 on worker 2 ended with exit code 9" in done.err
+
+
+@pytest.mark.parametrize("command", ["[python, train.py]", '[bash, -c, "exec python train.p?"]'])
+@pytest.mark.parametrize("framework", ["plain", "jax"])
+def test_lines_are_tagged_once(tmp_path: Path, framework: str, command: str) -> None:
+    root = plain_workspace(tmp_path, "print('one')\nprint('two')\n", workers=1)
+    catalog = root / "images/catalog.yaml"
+    catalog.write_text(catalog.read_text().replace("framework: plain", f"framework: {framework}"))
+    spec = root / "specs/nlp/filings.yaml"
+    spec.write_text(spec.read_text().replace("[python, train.py]", command))
+    done = run(root)
+    assert (done.code, done.out) == (0, "[0] started on worker 0\n[0] one\n[0] two\n"), done.err
 
 
 def test_errors_of_the_spec_are_reported_at_their_place(tmp_path: Path) -> None:
