@@ -245,4 +245,11 @@ PROGRAM_SIGNS = (
         for word in ("nan", "NaN")
     ),
     Sign("exception", "Traceback (most recent call last)", "", _RAISED, 150),
+    # The last line of a traceback whose beginning is not in the log.
+    Sign(
+        "exception",
+        "Error: ",
+        _RAISED.replace(_PYTHON, r"(?P<what>(?:[a-z_]\w*\.)*[A-Z]\w+Error: .+)"),
+        is_mild=True,
+    ),
 )

@@ -207,12 +207,17 @@ def _weigh_cause(cause: KnownCause, seen: Sequence[Sighting]) -> int:
     return _WARNED if all(one.is_warning for one in seen) else cause.depth
 
 
-def _compute_cause_sort_key(cause: KnownCause, seen: Sequence[Sighting]) -> tuple[int, int, str, int, str]:
+def _compute_cause_sort_key(
+    cause: KnownCause, seen: Sequence[Sighting]
+) -> tuple[int, bool, int, str, int, str]:
     """Return the sort key: roots before symptoms before warnings, then by time, objects before logs, by line."""
     proofs = [one for one in seen if not one.is_warning] or seen
     times = [one.at for one in proofs if one.at]
     lines = min((one.line for one in proofs), default=0)
-    return _weigh_cause(cause, seen), 0 if times else 1, min(times, default=""), lines, cause.id
+    weight = _weigh_cause(cause, seen)
+    # An exception of which only the last line was saved says more than what the program went on after.
+    is_later = weight == _WARNED and cause.id != _EXCEPTION
+    return weight, is_later, 0 if times else 1, min(times, default=""), lines, cause.id
 
 
 def _keep_one_sighting_per_part(seen: Sequence[Sighting]) -> tuple[Sighting, ...]:

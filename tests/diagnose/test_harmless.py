@@ -174,3 +174,14 @@ def test_the_level_of_a_line(line: str, expected: bool) -> None:
 def test_arguments_are_not_what_a_program_says() -> None:
     assert is_quoted("TrainingArguments(output_dir='x', note='X')", 40)
     assert not is_quoted("ValueError in load(x): X", 23)
+
+
+def test_the_last_line_of_a_traceback_alone_is_an_exception(tmp_path: Path) -> None:
+    """`kubectl logs --tail` cuts off the lines before it."""
+    found = found_in(tmp_path, f"{HARMLESS['NCCL without InfiniBand'][0]}\nValueError: no labels")
+    assert found == [("exception", False), ("slow-network", True)]
+    assert found_in(tmp_path, "[rank1]: KeyError: 'x'")[0] == ("exception", False)
+    assert found_in(tmp_path, "saw ValueError: 3 times; Error: 2.1") == []
+    assert found_in(tmp_path, f"{RAISED}")[0] == ("exception", False)
+    library = HARMLESS["TensorFlow without TensorRT"][0]
+    assert found_in(tmp_path, f"{library}\nValueError: no labels")[0] == ("exception", False)
