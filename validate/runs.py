@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from gangplan.findings import Clue
 from gangplan.model import syncing
 from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.objects import Body
@@ -26,7 +27,7 @@ JOB = "gangplan.dev/job"
 STATE, STOPPED = "gangplan.dev/state", "stopped"
 SPEC_HASH = "gangplan.dev/spec-hash"
 # What helps as long as rendered/ still has the earlier run.
-KEEP_RUN = "To keep the old one, write keep: true in the spec or render with --keep-runs. "
+_KEEP = "To keep the old one, write keep: true in the spec or render with --keep-runs. "
 
 
 def meta_of(body: Body) -> Body:
@@ -149,10 +150,9 @@ def _report_removed_run(key: ObjectKey, body: Body, heir: ObjectKey | None, new:
         f"run {key[2]} is replaced in Git by {heir[2]} ({_explain_run_replacement(body, new[heir])},"
         f" {describe_run_hours(new, heir)}); if the old one is not over, both run"
     )
-    help = f"To end the old one, add to the spec: retired: [{key[2]}]."
-    if is_same:
-        help = f"{KEEP_RUN}{help}"
-    return Problem((), message, help, RUN_REPLACED, level=Severity.WARNING if is_same else None)
+    ending = f"To end the old one, add to the spec: retired: [{key[2]}]."
+    help, level = (f"{_KEEP}{ending}", Severity.WARNING) if is_same else (ending, None)
+    return Problem((), message, help, RUN_REPLACED, level=level, clue=Clue(kind="run", given=ending))
 
 
 def is_same_spec(old: Body, new: Body) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from gangplan.findings import Clue
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.lifecycle import RUN_REMOVED, RUN_REPLACED
@@ -30,7 +31,7 @@ _WORDS: dict[Rule, str] = {
     " old ones that are not over train next to the new ones",
 }
 _RETIRED = "To end the old ones: gangplan retire --write lists them in retired:."
-KEEP_TRIALS = "To keep them, render with --keep-runs. "
+_KEEP = "To keep them, render with --keep-runs. "
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,8 @@ def _merge_trial_problems(sweep: str, changes: list[RunChange], new: Bodies, is_
     if first.problem.rule is RUN_REMOVED:
         help = _describe_trial_ending(changes, is_there)
     elif first.problem.rule is RUN_REPLACED:
-        help = (KEEP_TRIALS if first.problem.level is not None else "") + _RETIRED
-    return replace(first.problem, message=message, help=help)
+        help = (_KEEP if first.problem.level is not None else "") + _RETIRED
+    return replace(first.problem, message=message, help=help, clue=Clue(kind="trials", given=_RETIRED))
 
 
 def _describe_trial_ending(changes: list[RunChange], is_there: bool) -> str:

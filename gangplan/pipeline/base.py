@@ -155,6 +155,7 @@ def _check_cluster_transition(
             format_path(problem.path),
             clusters=(name,),
             level=problem.level,
+            clue=problem.clue,
         )
         place = _find_current_object_place(step.key, problem.path, old, new)
         if problem.rule is RUN_REPLACED and problem.severity is Severity.WARNING:

@@ -10,6 +10,7 @@ from functools import cache
 
 from gangplan.emit import EarlierRun
 from gangplan.emit.header import find_line_source
+from gangplan.findings import Finding
 from gangplan.generators.trainjob import IMAGE_DIGEST
 from gangplan.model.cost import format_hours
 from gangplan.model.run_facts import RunFacts
@@ -24,8 +25,6 @@ from gangplan.review.sides import Sides
 from gangplan.review.totals import Total, total_of
 from gangplan.tools.revisions import Revision
 from gangplan.validate.problems import format_path
-from gangplan.validate.runs import KEEP_RUN
-from gangplan.validate.sweep_runs import KEEP_TRIALS
 from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, Workspace
 
 _DIGEST = re.compile(rf'^    {re.escape(IMAGE_DIGEST)}: "?(sha256:[0-9a-f]+)"?$', re.MULTILINE)
@@ -149,7 +148,7 @@ def explain_retrained_runs(
         cause = causes.get(again[0].path, RetrainCause()).words
         parts = finding.message, price, total if finding is first else "", cause
         message = "; ".join(part for part in parts if part)
-        help = _rewrite_help(finding.help, keeping, again, every)
+        help = _rewrite_help(finding, keeping, again, every)
         found.append((replace(finding, message=message, help=help), None))
     return found
 
@@ -192,14 +191,14 @@ def _list_shared_files(runs: Sequence[RetrainedRun]) -> set[str]:
     return {CATALOG, *clusters, *(f"{SPECS}/{one.team}/team.yaml" for one in runs)}
 
 
-def _rewrite_help(help: str, keeping: Keeping, runs: Sequence[RetrainedRun], every: str) -> str:
+def _rewrite_help(finding: Finding, keeping: Keeping, runs: Sequence[RetrainedRun], every: str) -> str:
     """Return the help of a finding, with all steps where one word in the spec keeps nothing; `every` are the
     steps for all runs."""
     if not any(map(keeping.list_needs, runs)):
-        return help
+        return finding.help
     every = f"To keep all runs: {every}; the checks need --keep-runs, too. "
-    one = f"To keep the old one: {keeping.describe(runs[0])}. {every}"
-    return help.replace(KEEP_RUN, one).replace(KEEP_TRIALS, every)
+    one = f"To keep the old one: {keeping.describe(runs[0])}. " if finding.clue.kind == "run" else ""
+    return f"{one}{every}{finding.clue.given}"
 
 
 @dataclass(frozen=True, slots=True)
