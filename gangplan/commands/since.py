@@ -5,14 +5,13 @@ Modules that compare are imported only if there is something to compare.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gangplan.emit import FileOutcome
 from gangplan.errors import UserError
 from gangplan.findings import Finding, sort_findings
-from gangplan.model.run_facts import RunFacts
 from gangplan.pipeline.request import Request, Result
 from gangplan.rules.specs import RUN_RENAMED
 from gangplan.workspace import RENDERED
@@ -50,17 +49,18 @@ def add_since_findings(request: Request, result: Result, base: str, today: Texts
         workspace, request, problems, revision, lambda path: today.get(path, ""), facts
     )
     found = locate_findings(workspace, request, problems)
-    again = [facts[path] for path in told if path in facts]
+    again = {(facts[path].source, facts[path].cluster, facts[path].name) for path in told if path in facts}
     kept = [one for one in result.findings if not _is_renamed_run(one, again)]
     coming = check_coming_merge(request, revision, today)
     result.findings = sort_findings([*kept, *found, *coming])
 
 
-def _is_renamed_run(finding: Finding, again: Iterable[RunFacts]) -> bool:
-    """Return whether a finding reports that one of some runs has another name in rendered/."""
-    return finding.rule is RUN_RENAMED and any(
-        finding.where.file == one.source and finding.clue.given == (one.cluster, one.name) for one in again
-    )
+def _is_renamed_run(finding: Finding, again: Collection[tuple[str, str, str]]) -> bool:
+    """Return whether a finding reports that one of some runs (spec, cluster, name) has another name in
+    rendered/."""
+    if finding.rule is not RUN_RENAMED or finding.clue.given is None:
+        return False
+    return (finding.where.file, *finding.clue.given) in again
 
 
 def rendered_tree(folder: Path) -> TextsByPath:

@@ -91,7 +91,7 @@ def end_all(child: int, ended: dict[int, int]) -> None:
 
 def find_below(top: int) -> list[int]:
     """Return the live descendants of a process."""
-    parents = {}
+    children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
@@ -99,14 +99,14 @@ def find_below(top: int) -> list[int]:
                     state, parent = file.read().rpartition(")")[2].split()[:2]
             except OSError:
                 continue
-            parents[int(name)] = int(parent), state
+            if state not in "ZX":  # what has ended has no children any more
+                children.setdefault(int(parent), []).append(int(name))
     found, rest = [], [top]
     while rest:
-        above = rest.pop()
-        below = [one for one, (parent, _) in parents.items() if parent == above]
+        below = children.get(rest.pop(), [])
         rest += below
         found += below
-    return [one for one in found if parents[one][1] not in "ZX"]
+    return found
 
 
 if __name__ == "__main__":

@@ -74,6 +74,8 @@ Objects = dict[ObjectKey, tuple[Body, ObjectPlace]]
 
 
 # A finding, at the start of its file, and the object that it is about; None if that is gone.
+SweepKey = tuple[str, str]  # namespace, sweep
+RunsOfSweep = tuple[RetrainedRun, ...]
 ObjectFinding = tuple[Finding, ObjectPlace | None]
 
 
@@ -139,6 +141,7 @@ def _check_cluster_transition(
     unread = {finding.where.file for finding, _ in problems}
     since = f"the merge base with {revision.asked}" if revision.is_merge_base else revision.asked
     again = _find_retrained_runs(old, new, before)
+    sweeps = _group_by_sweep(old, again)
     for step in steps:
         kind, namespace, object_name = step.key
         if step.problem.rule is RUN_STARTED and f"{RENDERED}/{new[step.key][1].path}" in unread:
@@ -159,7 +162,10 @@ def _check_cluster_transition(
         )
         place = _find_current_object_place(step.key, problem.path, old, new)
         if problem.rule is RUN_REPLACED and problem.severity is Severity.WARNING:
-            place = replace(old[step.key][1], retrained=_select_trials_of_run(step.key, old, again))
+            place = replace(
+                old[step.key][1],
+                retrained=sweeps.get(_read_sweep_key(step.key, old)) or _list_run(step.key, again),
+            )
         problems.append((finding, place))
     return problems
 
@@ -180,16 +186,23 @@ def _find_retrained_runs(old: Objects, new: Objects, before: TextsByPath) -> dic
     return found
 
 
-def _select_trials_of_run(
-    key: ObjectKey, old: Objects, again: Mapping[ObjectKey, RetrainedRun]
-) -> tuple[RetrainedRun, ...]:
-    """Return a retrained run, or all of its sweep, which one finding is about."""
-    sweep = read_sweep_label(old[key][0])
-    return tuple(
-        run
-        for one, run in again.items()
-        if one == key or (sweep and one[1] == key[1] and read_sweep_label(old[one][0]) == sweep)
-    )
+def _group_by_sweep(old: Objects, again: Mapping[ObjectKey, RetrainedRun]) -> dict[SweepKey, RunsOfSweep]:
+    """Return the retrained runs of each sweep, which one finding is about."""
+    found: dict[SweepKey, list[RetrainedRun]] = {}
+    for key, run in again.items():
+        sweep = _read_sweep_key(key, old)
+        if sweep[1]:
+            found.setdefault(sweep, []).append(run)
+    return {sweep: tuple(runs) for sweep, runs in found.items()}
+
+
+def _read_sweep_key(key: ObjectKey, old: Objects) -> SweepKey:
+    """Return namespace and sweep of a run; an empty sweep if it is of none."""
+    return key[1], str(read_sweep_label(old[key][0]) or "")
+
+
+def _list_run(key: ObjectKey, again: Mapping[ObjectKey, RetrainedRun]) -> RunsOfSweep:
+    return (again[key],) if key in again else ()
 
 
 def _find_current_object_place(

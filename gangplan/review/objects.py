@@ -188,11 +188,13 @@ def _compare_object_lists(
         return
     if len(old) == len(new):
         left, places = old, list(range(len(new)))
-        if [one for one in old if one in new] == [one for one in new if one in old]:  # nothing moved
-            left = [one for one in old if one not in new]
-            places = [index for index, one in enumerate(new) if one not in old]
-        for index, before in zip(places, left, strict=True):
-            yield from differences(before, new[index], (*path, index))
+        before, after = list(map(repr, old)), list(map(repr, new))
+        here, there = set(before), set(after)
+        if [one for one in before if one in there] == [one for one in after if one in here]:  # nothing moved
+            left = [one for one, text in zip(old, before, strict=True) if text not in there]
+            places = [index for index, text in enumerate(after) if text not in here]
+        for index, one in zip(places, left, strict=True):
+            yield from differences(one, new[index], (*path, index))
         return
     left = [one for one in new if one not in old]
     for one in old:

@@ -21,6 +21,7 @@ class UnknownParts:
     runs: Collection[RunKey] = field(default_factory=frozenset)
     clusters: Collection[str] = field(default_factory=frozenset)
     specs: Sequence[str] = ()
+    files: Collection[str] = field(default_factory=frozenset)  # the specs of the runs
 
     def leave_out(self, side: Side) -> Side:
         """Return a side without the runs that are not known on the other one."""
@@ -33,9 +34,8 @@ class UnknownParts:
 
     def hides(self, finding: Finding) -> bool:
         """Return whether a finding may only be gone because it could not be looked for."""
-        sources = {key[1] + "/" + key[2] for key in self.runs}
         is_elsewhere = bool(finding.clusters) and set(finding.clusters) <= set(self.clusters)
-        return is_elsewhere or finding.object_ref.partition("/")[2] in sources
+        return is_elsewhere or finding.where.file in self.files
 
 
 def find_unknown_parts(before: Side, after: Side, edits: Sequence[RunEdit]) -> UnknownParts:
@@ -46,10 +46,12 @@ def find_unknown_parts(before: Side, after: Side, edits: Sequence[RunEdit]) -> U
     worked_on = {one.source for side in (before, after) for one in side.runs.values()}
     wrong = {one.where.file for one in after.findings if one.is_error}
     specs = [file for file in after.specs if file in wrong and file not in worked_on]
+    broken = [one for one in edits if one.edit is EditKind.BROKEN]
     return UnknownParts(
-        {one.facts.key for one in edits if one.edit is EditKind.BROKEN},
+        {one.facts.key for one in broken},
         clusters & {*before.workspace.clusters, *after.workspace.clusters},
         specs,
+        {one.spec for one in broken},
     )
 
 

@@ -42,9 +42,18 @@ class TorchRanks(Ranks):
         import torch.distributed as dist
 
         dist.init_process_group("nccl" if os.environ.get("CUDA_VISIBLE_DEVICES") else "gloo")
-        # Threads of a group that still run as the program ends abort it: torch 2.9.1 with gloo, exit code -6.
-        atexit.register(dist.destroy_process_group)
+        atexit.register(self.leave)
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
+
+    def leave(self):
+        """End the group: its threads would abort a program that ends (torch 2.9.1 with gloo, exit code -6).
+
+        After an exception, NCCL would wait for ranks that are gone, and hide that this one has failed.
+        """
+        import torch.distributed as dist
+
+        if dist.get_backend() == "gloo" or not hasattr(sys, "last_value"):
+            dist.destroy_process_group()
 
     def mean(self, values):
         import torch
