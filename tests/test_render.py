@@ -173,7 +173,7 @@ def test_specs_are_found_from_the_current_folder(wide: Path, monkeypatch: pytest
         (["--cluster", "labs"], "there is no cluster 'labs'", "Did you mean 'lab'?"),
         (["--team", "visoin"], "there is no team 'visoin'", "Did you mean 'vision'?"),
         (["specs/nlp/secnd.yaml"], "there is no file 'specs/nlp/secnd.yaml'", "specs/nlp/second.yaml"),
-        (["overlays/lab/gone.yaml"], "there is no file 'overlays/lab/gone.yaml'", "A file that was deleted"),
+        (["overlays/lab/gone.yaml"], "there is no file 'overlays/lab/gone.yaml'", "A deleted file"),
         (["specs/vision/*.yml"], "no spec matches", ""),
         (["../elsewhere.yaml"], "../elsewhere.yaml is outside the workspace wide/", ""),
         (["specs/vision/first.yaml", "--team", "nlp"], "belongs to another team than nlp", "--team"),

@@ -76,7 +76,7 @@ def _list_run_commit_times(run: PlannedRun, past: GitPast) -> Iterator[int]:
     folder, job = run.path.rpartition("/")[0], run.unit.job.name
     for path in past.events:
         if _OF_JOB.fullmatch(path.removeprefix(f"{folder}/{job}")) and path.startswith(f"{folder}/{job}"):
-            at = past.added_s(path)
+            at = past.first_added_s(path)  # a file that comes back is no other run
             if at is not None:
                 yield at
 

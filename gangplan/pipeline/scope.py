@@ -277,7 +277,7 @@ def _suggest_meant_argument(workspace: Workspace, argument: str, path: str, spec
     ]
     near = find_nearest_file(path, specs) or find_closest(path, others)
     help = f"Did you mean '{near}'?" if near else "gangplan list specs names all specs."
-    return f"{help} A file that was deleted cannot be named; without names all is checked."
+    return f"{help} A deleted file can be named with --base; without names all is checked."
 
 
 _JOB = "TrainJob/"

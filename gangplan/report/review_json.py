@@ -138,7 +138,7 @@ def _build_run_edit_document(one: RunEdit) -> dict[str, Any]:
             {"file": at.file, "line": at.line, "column": at.column, "field": name} for name, at in one.causes
         ],
         "why": one.why,
-        "keep": one.keeping,
+        "keep": ", then ".join(one.keeping),
         "before": _build_run_facts_document(one.before),
         "after": _build_run_facts_document(one.after),
     }

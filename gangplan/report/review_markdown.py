@@ -70,7 +70,7 @@ def _render_review_section(section: Section, room: int) -> tuple[list[str], int]
         return ([line, ""], 0) if _count_line_bytes(line) < room else ([], 1)
     kept = [number for number in range(len(section.columns)) if any(row[number] for row in section.rows)]
     columns = [section.columns[number] for number in kept]
-    is_open = len(section.rows) <= _OPEN
+    is_open = len(section.rows) <= _OPEN and not section.is_detail
     title = f"<details{' open' if is_open else ''}><summary>{section.title}: {len(section.rows)}</summary>"
     head = [title, "", f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     below = ["", _format_markdown_text(section.below)] if section.below else []

@@ -15,7 +15,7 @@ _LONGEST = 60
 _CONTEXT = 24
 
 
-def build_objects_section(review: Review) -> Section:
+def build_objects_section(review: Review, is_detail: bool = True) -> Section:
     """Return what was added, removed and changed."""
     rows: list[SectionRow] = [
         (
@@ -39,7 +39,7 @@ def build_objects_section(review: Review) -> Section:
                 _format_teams_and_clusters(one.teams, one.clusters),
             )
         )
-    return Section("Objects", ("meaning", "field", "change", "in", "of"), rows, "change")
+    return Section("Objects", ("meaning", "field", "change", "in", "of"), rows, "change", is_detail=is_detail)
 
 
 def _format_teams_and_clusters(teams: Sequence[str], clusters: Sequence[str]) -> str:

@@ -17,17 +17,24 @@ from gangplan.review.totals import Total, total_of
 _REPLACING = (EditKind.CHANGED, EditKind.RETRAINED, EditKind.SCHEDULED)
 # For how many runs the steps that keep them are listed: a comment has no room for many.
 _MOST_KEPT = 2
+# A word in the spec, and to render again.
+_FEWEST_STEPS = 2
 _ENDING = (EditKind.STOPPED, EditKind.REMOVED, EditKind.ARCHIVED)
 
 
 def build_runs_section(edits: Sequence[RunEdit]) -> Section:
     """Return what happens to each run; the trials of a sweep are one row."""
     columns = ("edit", "job", "cluster", "run", "continues", "GPUs", "at most", "cost", "admission", "cause")
-    below = ""
-    if any(one.goes_on for one in edits):
-        below = "A run that continues goes on until it is over; retired: in the spec ends it."
-    if again := [one for one in edits if one.edit is EditKind.RETRAINED]:
-        below = f"{_describe_retraining(again)} {below}".strip()
+    again = [one for one in edits if one.edit is EditKind.RETRAINED]
+    reasons = {one.why for one in again}
+    common = reasons.pop() if len(again) > 1 and len(reasons) == 1 else ""
+    below = _describe_retraining(again, common) if again else ""
+    if any(one.goes_on for one in edits if one.edit is not EditKind.REMOVED):
+        below = (
+            f"{below} A run that continues goes on until it is over; retired: in the spec ends it.".strip()
+        )
+    if any(one.goes_on for one in edits if one.edit is EditKind.REMOVED):
+        below = f"{below} A run whose spec is removed goes on until it is over; to end it, keep the spec with state: stopped.".strip()
     if any(one.edit is EditKind.SCHEDULED for one in edits):
         below = f"{below} What is scheduled holds from the next start on.{_describe_monthly_starts(edits)}".strip()
     if any(one.edit in (EditKind.WAITS, EditKind.RELEASED) for one in edits):
@@ -35,26 +42,40 @@ def build_runs_section(edits: Sequence[RunEdit]) -> Section:
     if any(one.before and one.before.schedule and one.edit in _ENDING for one in edits):
         below = f"{below} Runs that a schedule created go on when it ends.".strip()
     return Section(
-        "Runs", columns, [_build_edit_group_row(group) for group in _group_sweep_edits(edits)], "run", below
+        "Runs",
+        columns,
+        [_build_edit_group_row(group, common) for group in _group_sweep_edits(edits)],
+        "run",
+        below,
     )
 
 
-def _describe_retraining(again: Sequence[RunEdit]) -> str:
-    """Return that runs train again although their specs are the same, what that takes, and how to keep them."""
+def build_keeping_section(edits: Sequence[RunEdit]) -> Section | None:
+    """Return the steps that keep runs instead of training them again, where it takes more than a word in
+    the spec."""
+    needed = [one for one in edits if len(one.keeping) > _FEWEST_STEPS]
+    rows = [
+        (f"{one.facts.team}/{one.before.name if one.before else one.run}" if not number else "", step)
+        for one in needed[:_MOST_KEPT]
+        for number, step in enumerate(one.keeping)
+    ]
+    if not rows:
+        return None
+    more = len(needed) - _MOST_KEPT
+    below = f"{format_count(more, 'other run')} likewise: --format json has the steps." if more > 0 else ""
+    return Section("Steps that keep a run", ("run", "step"), rows, "step", below, is_detail=True)
+
+
+def _describe_retraining(again: Sequence[RunEdit], why: str) -> str:
+    """Return that runs train again although their specs are the same, `why` all of them do, what that takes,
+    and how to keep them."""
     total = describe_total(total_of(one.after for one in again if one.after is not None))
     train, their = ("run trains", "its spec") if len(again) == 1 else ("runs train", "their specs")
-    words = f"Warning: {len(again)} {train} again although {their} did not change, {total}."
-    needed = [one for one in again if one.keeping and not one.keeping.startswith("write keep: true")]
-    if not needed:
-        return f"{words} To keep a run instead of retraining it, write keep: true in its spec, or render with --keep-runs."
-    for one in needed[:_MOST_KEPT]:
-        words += f" To keep {one.before.name if one.before else one.run}: {one.keeping}."
-    more = len(needed) - _MOST_KEPT
-    return (
-        f"{words} {format_count(more, 'other run')} likewise: --format json has the steps."
-        if more > 0
-        else words
-    )
+    words = f"Warning: {len(again)} {train} again although {their} did not change, {total}"
+    words += f", {why}." if why else "."
+    if any(len(one.keeping) > _FEWEST_STEPS for one in again):
+        return words
+    return f"{words} To keep a run instead of retraining it, write keep: true in its spec, or render with --keep-runs."
 
 
 def _group_sweep_edits(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:
@@ -70,11 +91,12 @@ def _group_sweep_edits(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:
     return found
 
 
-def _build_edit_group_row(group: Sequence[RunEdit]) -> SectionRow:
-    """Return a row for an edit, or for those of many trials: what they take is added up."""
+def _build_edit_group_row(group: Sequence[RunEdit], common: str) -> SectionRow:
+    """Return a row for an edit, or for those of many trials: what they take is added up. The `common` cause
+    of all is not repeated."""
     first = group[0]
     if len(group) == 1:
-        return _build_run_edit_row(first)
+        return _build_run_edit_row(first, common)
     facts, total = first.facts, total_of(one.after for one in group if one.after is not None)
     name = facts.source.rpartition("/")[2].removesuffix(".yaml")
     going = sum(bool(one.goes_on) for one in group)
@@ -94,10 +116,11 @@ def _build_edit_group_row(group: Sequence[RunEdit]) -> SectionRow:
     verdict = verdicts.pop() if len(verdicts) == 1 else "not the same for all"
     reasons = {one.why for one in group}
     why = reasons.pop() if len(reasons) == 1 else "not the same for all"
+    why = "" if why == common else why
     return (*head, f"{facts.gpus} each" if facts.gpus else "", hours, format_total_cost(total), verdict, why)
 
 
-def _build_run_edit_row(one: RunEdit) -> SectionRow:
+def _build_run_edit_row(one: RunEdit, common: str) -> SectionRow:
     facts, edit = one.facts, one.edit
     name = one.run or facts.name
     if edit in _REPLACING and one.before is not None and one.before.name != facts.name:
@@ -112,7 +135,7 @@ def _build_run_edit_row(one: RunEdit) -> SectionRow:
         if not facts.gpus:
             hours = f"{format_hours(facts.cpu_hours)} CPU-hours"
         takes = (str(facts.gpus or ""), hours, f"{facts.cost} {facts.currency}".strip())
-        return (*job, *takes, facts.verdict, one.why)
+        return (*job, *takes, facts.verdict, "" if one.why == common else one.why)
     words = "not known: the workspace has errors" if edit is EditKind.BROKEN else ""
     return (*job, "", "", "", words, "")
 

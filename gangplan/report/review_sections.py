@@ -17,7 +17,7 @@ from gangplan.report.escape import MAX_DESCRIPTION_LENGTH, shorten_text
 from gangplan.report.model import format_title, is_waived
 from gangplan.report.review_budgets import build_budgets_section
 from gangplan.report.review_objects import build_objects_section
-from gangplan.report.review_runs import build_runs_section, format_total_cost
+from gangplan.report.review_runs import build_keeping_section, build_runs_section, format_total_cost
 from gangplan.report.section import ARROW, Section, SectionRow, format_count, shorten_name_list
 from gangplan.review.edits import STARTING_EDITS, EditKind, RunEdit
 from gangplan.review.review import Review
@@ -90,11 +90,15 @@ def build_sections(review: Review, objects_alone: bool = False) -> list[Section]
         found = [one for one in review.all_findings if is_about_trees(one)]
         return [
             section
-            for section in (_build_findings_section(found, ""), build_objects_section(review))
+            for section in (
+                _build_findings_section(found, ""),
+                build_objects_section(review, is_detail=False),
+            )
             if section.rows
         ]
     every = (
         build_runs_section(review.edits),
+        build_keeping_section(review.edits),
         _build_totals_section(review),
         build_budgets_section(review.budgets),
         _build_new_findings_section(review),
@@ -275,6 +279,6 @@ def _build_specs_section(review: Review) -> Section:
     rows += [("removed", one) for one in removed]
     rows += [("renamed", f"{old} {ARROW} {now}") for old, now in review.renamed]
     if not (about := review.descriptions):
-        return Section("Specs", ("what", "file"), rows, "spec")
+        return Section("Specs", ("what", "file"), rows, "spec", is_detail=True)
     rows = [(what, file, shorten_text(about.get(file, ""), MAX_DESCRIPTION_LENGTH)) for what, file in rows]
-    return Section("Specs", ("what", "file", "about"), rows, "spec")
+    return Section("Specs", ("what", "file", "about"), rows, "spec", is_detail=True)

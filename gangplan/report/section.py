@@ -14,7 +14,8 @@ SectionRow = tuple[str, ...]
 class Section:
     """A part of a report: its title, the names of its columns, its rows, and a sentence below them.
 
-    `unit` names a row, for the line that says how many are left out.
+    `unit` names a row, for the line that says how many are left out. A comment folds the rows of a section
+    that `is_detail`, and of one that has many.
     """
 
     title: str
@@ -22,6 +23,7 @@ class Section:
     rows: Sequence[SectionRow]
     unit: str
     below: str = ""
+    is_detail: bool = False
 
 
 def shorten_name_list(names: Sequence[str], most: int = 4) -> str:

@@ -51,7 +51,7 @@ class RunEdit:
     waits: tuple[str, ...] = ()
     causes: tuple[ChangedField, ...] = ()
     why: str = ""
-    keeping: str = ""
+    keeping: tuple[str, ...] = ()
 
     @property
     def facts(self) -> RunFacts:

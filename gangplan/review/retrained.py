@@ -180,7 +180,7 @@ def add_retrain_causes(request: Request, sides: Sides, edits: Sequence[RunEdit])
         run = runs.get(one.after.path) if one.edit is EditKind.RETRAINED and one.after is not None else None
         if run is not None:
             cause = causes.get(run.path, RetrainCause())
-            one = replace(one, causes=cause.fields, why=cause.words, keeping=keeping.describe(run))
+            one = replace(one, causes=cause.fields, why=cause.words, keeping=keeping.list_steps(run))
         found.append(one)
     return found
 
@@ -197,7 +197,11 @@ def _rewrite_help(finding: Finding, keeping: Keeping, runs: Sequence[RetrainedRu
     if not any(map(keeping.list_needs, runs)):
         return finding.help
     every = f"To keep all runs: {every}; the checks need --keep-runs, too. "
-    one = f"To keep the old one: {keeping.describe(runs[0])}. " if finding.clue.kind == "run" else ""
+    one = (
+        f"To keep the old one: {', then '.join(keeping.list_steps(runs[0]))}. "
+        if finding.clue.kind == "run"
+        else ""
+    )
     return f"{one}{every}{finding.clue.given}"
 
 
@@ -213,9 +217,9 @@ class Keeping:
     revision: Revision
     images: Mapping[str, str]
 
-    def describe(self, run: RetrainedRun) -> str:
+    def list_steps(self, run: RetrainedRun) -> tuple[str, ...]:
         """Return the steps that keep one run, in their order."""
-        return ", then ".join((*self.list_needs(run), "write keep: true in the spec", "gangplan render"))
+        return (*self.list_needs(run), "write keep: true in the spec", "gangplan render")
 
     def describe_all(self, runs: Sequence[RetrainedRun]) -> str:
         """Return the steps that keep all runs, in their order."""

@@ -81,6 +81,17 @@ def test_a_start_is_made_once(jobs: Path) -> None:
     ]
 
 
+def test_a_record_of_an_earlier_run_is_not_a_start(jobs: Path) -> None:
+    """Its file comes back to Git, but the run was made long ago."""
+    (first,) = (jobs / "rendered/lab/runs/nlp").glob("*-*.yaml")
+    write(jobs, {"specs/nlp/filings.yaml": SPEC + "run: 2\n"})
+    commit(jobs, "2026-01-11T04:06:00Z")
+    write(jobs, {"specs/nlp/filings.yaml": SPEC + f"run: 2\nretired: [{first.stem}]\n"})
+    commit(jobs, "2026-01-12T04:01:00Z")
+    assert first.exists()
+    assert "its start is due" in gangplan("repeat", "-C", jobs, "--at", "2026-01-12T04:05Z").out
+
+
 @pytest.mark.parametrize(("end", "is_due"), [("", False), ("Complete", True), ("Failed", True)])
 def test_forbid_follows_the_status_on_the_cluster(end: str, is_due: bool, jobs: Path, tmp_path: Path) -> None:
     (file,) = (jobs / "rendered/lab/runs/nlp").glob("*-*.yaml")
