@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gangplan.containerfile.parse import (
     Instruction,
+    Stage,
     expand_build_variables,
+    find_here_documents,
     parse_containerfile,
     resolve_last_stage,
     split_stages,
+    split_variables,
 )
 from gangplan.containerfile.shell import find_in_order
 from gangplan.records import dataclass
@@ -29,6 +32,7 @@ _CLIENT = re.compile(r"(?<![\w/.-])(?:openssh-clients?|openssh)(?![\w.-])")
 _ADDER = re.compile(r"(?:useradd|adduser)\b")
 _UID = re.compile(r"(?:--uid|-u)[= ](?P<uid>\d{1,10})(?!\d)")
 _CONFIGURATION = re.compile(r"(?:^|/)(?:\.?sshd?_config|ssh\w*\.conf|(?=[\w-]*mpi)[\w-]+\.conf)$")
+_HERE_DOCUMENT = re.compile(r"\d*<<-?['\"]?(?P<name>\w[\w.-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,10 @@ class BuiltMpi:
 
 @dataclass(frozen=True, slots=True)
 class CopiedFile:
-    """A file that is copied into the image: its target, source, text if it was read, and instruction."""
+    """A file that is copied into the image: its target, source, text if it was read, and instruction.
+
+    A here-document has no source; its text has the lines of the Containerfile, empty where others are.
+    """
 
     target: str
     source: str
@@ -59,6 +66,7 @@ class ContainerfileFacts:
     is_base_given: bool
     instructions: tuple[Instruction, ...]
     everything: tuple[Instruction, ...]
+    stages: tuple[Stage, ...]
     user: str
     user_by: Instruction | None
     mpis: tuple[BuiltMpi, ...]
@@ -88,6 +96,7 @@ def read_containerfile_facts(text: str, read: Callable[[str], str | None]) -> Co
         "$" in base,
         own,
         tuple(every),
+        tuple(found),
         user,
         by,
         tuple(_find_installed_mpis(own, known)),
@@ -102,14 +111,6 @@ def _list_uids(own: Sequence[Instruction]) -> Iterator[int]:
     for one in own:
         for piece in one.pieces if one.name == "RUN" else ():
             yield from (int(match["uid"]) for _, match in find_in_order(piece.text, _ADDER, _UID))
-
-
-def split_variables(one: Instruction) -> Iterator[tuple[str, str]]:
-    """Yield the variables that an ENV or ARG sets, with their values."""
-    for match in re.finditer(r"(?<!\w)(?P<name>\w+)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)", one.text):
-        yield match["name"], match["value"].strip("\"'")
-    if "=" not in one.text and one.name == "ENV" and len(words := one.text.split(None, 1)) == 2:
-        yield words[0], words[1]
 
 
 def _is_ssh_install_instruction(one: Instruction, pattern: re.Pattern[str]) -> bool:
@@ -132,11 +133,25 @@ def _list_copied_files(own: Sequence[Instruction], read: Callable[[str], str | N
     for one in own:
         if one.name not in ("COPY", "ADD"):
             continue
-        words = one.words or tuple(one.text.split())
+        lines = [piece.text for piece in one.pieces if not piece.is_new]
+        words = one.words or tuple(" ".join(lines).split())
         if any(word.startswith("--from=") for word in words):
             continue
         paths = [word for word in words if not word.startswith("--")]
+        written = find_here_documents(" ".join(lines))
         for source in paths[:-1]:
-            target = paths[-1] if not paths[-1].endswith("/") else paths[-1] + source.rpartition("/")[2]
+            begun = _HERE_DOCUMENT.match(source)
+            name = begun["name"] if begun else source.rpartition("/")[2]
+            target = paths[-1] if not paths[-1].endswith("/") else paths[-1] + name
             is_wanted = _CONFIGURATION.search(source) or _CONFIGURATION.search(target)
-            yield CopiedFile(target, source, read(source) if is_wanted else None, one)
+            if begun and written:
+                text = _format_here_documents(one) if is_wanted else None
+                yield CopiedFile(target, "", text, one)
+            else:
+                yield CopiedFile(target, source, read(source) if is_wanted else None, one)
+
+
+def _format_here_documents(one: Instruction) -> str:
+    """Return the lines of an instruction's here-documents, each at its line and column of the Containerfile."""
+    lines = {piece.line: " " * (piece.column - 1) + piece.text for piece in one.pieces if piece.is_new}
+    return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))

@@ -96,15 +96,13 @@ def _check_image_user(file: str, facts: ContainerfileFacts) -> Iterator[Finding]
 
 def _check_base_image_digests(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     named = set()
-    for one in facts.everything:
-        if one.name != "FROM":
-            continue
-        words = [word for word in one.text.split() if not word.startswith("--")]
-        base = words[0]
+    for stage in facts.stages:
+        base = stage.base
         if base != "scratch" and "$" not in base and base.lower() not in named and not _DIGEST.search(base):
-            yield build_instruction_finding(CONTAINERFILE_BASE_OPEN, file, one, f"{base} has no digest")
-        if len(words) > 2:
-            named.add(words[2].lower())
+            yield build_instruction_finding(
+                CONTAINERFILE_BASE_OPEN, file, stage.begin, f"{base} has no digest"
+            )
+        named.add(stage.name.lower())
 
 
 def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:

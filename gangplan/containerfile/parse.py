@@ -20,7 +20,11 @@ KNOWN = frozenset(
 )  # fmt: skip
 _ESCAPE = re.compile(r"^#\s*escape\s*=\s*(?P<mark>[\\`])\s*$", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"^#\s*\w+\s*=")
-_HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<name>[A-Za-z_]\w*)(?P=quote)")
+# A here-document is a word of its own outside quotes: `<<<` and `$((1<<X))` are for the shell.
+_HEREDOC = re.compile(
+    r"""(?<!\S)\d*<<(?P<tabs>-?)(?P<quote>['"]?)(?P<name>\w[\w.-]*)(?P=quote)(?!\S)|'[^']*'|"(?:\\.|[^"\\])*"|\\."""
+)
+_WITH_HEREDOCS = frozenset(("ADD", "COPY", "ONBUILD", "RUN"))
 _FROM = re.compile(r"^(?:--\S+\s+)*(?P<image>(?!--)\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?\s*$")
 _VARIABLE = re.compile(r"\$(?:(?P<bare>\w+)|\{(?P<name>\w+)(?::(?P<how>[-+])(?P<word>[^{}]*))?\})")
 
@@ -52,6 +56,11 @@ class Instruction:
 
     name: str
     pieces: tuple[Piece, ...]
+
+    @property
+    def line(self) -> int:
+        """The number of its first line with text; 1 where it has none."""
+        return self.pieces[0].line if self.pieces else 1
 
     @property
     def text(self) -> str:
@@ -102,6 +111,9 @@ def parse_containerfile(text: str) -> list[Instruction]:
         if name.upper() not in KNOWN:
             raise ContainerfileError(f"there is no instruction {name!r}", number + 1)
         pieces, number = _read_instruction_lines(lines, number, mark, line.index(name) + len(name))
+        if name.upper() in _WITH_HEREDOCS:
+            more, number = _read_here_documents(lines, number, " ".join(piece.text for piece in pieces))
+            pieces += more
         found.append(Instruction(name.upper(), tuple(pieces)))
     if not any(one.name == "FROM" for one in found):
         raise ContainerfileError("there is no FROM", 1)
@@ -120,7 +132,7 @@ def _read_escape_directive(lines: Sequence[str]) -> str:
 def _read_instruction_lines(
     lines: Sequence[str], number: int, mark: str, skip: int
 ) -> tuple[list[Piece], int]:
-    """Return the lines of an instruction with its here-documents, and the index of the line after it."""
+    """Return the lines of an instruction without its here-documents, and the index of the line after it."""
     pieces: list[Piece] = []
     start = number
     is_open = True
@@ -132,7 +144,7 @@ def _read_instruction_lines(
             number += 1
             continue
         bare = line.rstrip()
-        is_open = bare.endswith(mark)
+        is_open = bare.endswith(mark) and not bare.endswith(mark * 2)
         text = bare[: -len(mark)] if is_open else bare
         column = skip if number == start else 0
         body = text[column:]
@@ -140,12 +152,28 @@ def _read_instruction_lines(
         if body.strip():
             pieces.append(Piece(number + 1, column + left + 1, body.strip()))
         number += 1
-    for match in _HEREDOC.finditer(" ".join(piece.text for piece in pieces)):
+    return pieces, number
+
+
+def find_here_documents(text: str) -> list[re.Match[str]]:
+    """Return the here-documents that the line of an instruction begins, with their `name` and `tabs`."""
+    return [match for match in _HEREDOC.finditer(text) if match["name"]]
+
+
+def _read_here_documents(lines: Sequence[str], number: int, text: str) -> tuple[list[Piece], int]:
+    """Return the lines of an instruction's here-documents, and the index of the line after them.
+
+    Raises ContainerfileError for one that does not end.
+    """
+    pieces: list[Piece] = []
+    for match in find_here_documents(text):
         begin = number
-        while number < len(lines) and lines[number].strip() != match["name"]:
-            if lines[number].strip():
-                text = lines[number]
-                pieces.append(Piece(number + 1, len(text) - len(text.lstrip()) + 1, text.strip(), True))
+        while number < len(lines):
+            line = lines[number]
+            if (line.lstrip("\t") if match["tabs"] else line) == match["name"]:
+                break
+            if line.strip():
+                pieces.append(Piece(number + 1, len(line) - len(line.lstrip()) + 1, line.strip(), True))
             number += 1
         if number == len(lines):
             raise ContainerfileError(f"the here-document {match['name']} does not end", begin)
@@ -161,17 +189,24 @@ def split_stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], l
         if one.name == "FROM":
             match = _FROM.match(one.text)
             if match is None:
-                raise ContainerfileError(
-                    "FROM names one image, and AS a name", one.pieces[0].line if one.pieces else 1
-                )
+                raise ContainerfileError("FROM names one image, and AS a name", one.line)
             found.append((expand_build_variables(match["image"], given), match["name"] or "", one, []))
         elif found:
             found[-1][3].append(one)
         elif one.name == "ARG":
-            name, equals, value = one.text.partition("=")
-            if equals:
-                given[name.strip()] = value.strip().strip("\"'")
+            for name, value in split_variables(one):
+                given[name] = expand_build_variables(value, given)
+        else:
+            raise ContainerfileError(f"{one.name} comes before the first FROM", one.line)
     return given, [Stage(base, name, begin, tuple(rest)) for base, name, begin, rest in found]
+
+
+def split_variables(one: Instruction) -> Iterator[tuple[str, str]]:
+    """Yield the variables that an ENV or ARG sets, with their values."""
+    for match in re.finditer(r"(?<!\w)(?P<name>\w+)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)", one.text):
+        yield match["name"], match["value"].strip("\"'")
+    if "=" not in one.text and one.name == "ENV" and len(words := one.text.split(None, 1)) == 2:
+        yield words[0], words[1]
 
 
 def resolve_last_stage(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gangplan.containerfile.facts import ContainerfileFacts, split_variables
-from gangplan.containerfile.parse import Instruction
+from gangplan.containerfile.facts import ContainerfileFacts
+from gangplan.containerfile.parse import Instruction, split_variables
 from gangplan.containerfile.shell import find_in_order, hide_read_text
 from gangplan.containerfile.told import build_instruction_finding, build_lint_finding, find_matching_lines
 from gangplan.findings import Finding
@@ -75,7 +75,10 @@ def check_keys(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     for copied in facts.copied:
         if _is_key(copied.source, copied.target):
             yield build_instruction_finding(
-                CONTAINERFILE_KEY, file, copied.by, f"{copied.source} is copied into the image"
+                CONTAINERFILE_KEY,
+                file,
+                copied.by,
+                f"{copied.source or copied.target} is copied into the image",
             )
 
 

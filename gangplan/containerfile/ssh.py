@@ -29,6 +29,9 @@ _EXPOSED = re.compile(r"(?<![\d.])(?P<port>\d+)(?:/tcp)?(?![\d.])")
 _STRICT_MODES = re.compile(r"(?im)^[ \t]*StrictModes[ =]+no\b")
 _PAM = re.compile(r"(?i)\bUsePAM[ =]+yes\b")
 _HOST_KEYS = re.compile(r"(?i)\bStrictHostKeyChecking[ =]+(?:no|off|accept-new)\b")
+# sed 's/#\(.*StrictHostKeyChecking \).*/\1no/': the name is in what sed looks for, and comes back as a group.
+_HOST_KEYS_NAME = re.compile(r"(?i)\bStrictHostKeyChecking\b")
+_GROUP_AND_NO = re.compile(r"(?i)\\\d ?(?:no|off|accept-new)\b")
 
 
 def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
@@ -39,12 +42,12 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
         if copied.text is None:
             accepts = accepts or "ssh_config" in copied.source
             continue
-        beside = f"{folder}/{copied.source}" if folder else copied.source
+        beside = file if not copied.source else f"{folder}/{copied.source}" if folder else copied.source
         accepts = accepts or bool(_HOST_KEYS.search(copied.text))
         yield from _check_ssh_configuration(beside, copied)
     for whole in facts.instructions:
         one = hide_read_text(whole) if whole.name == "RUN" else whole
-        accepts = accepts or any(True for _ in one.find(_HOST_KEYS))
+        accepts = accepts or any(True for _ in one.find(_HOST_KEYS)) or _accepts_by_sed(whole)
         if one.name == "RUN":
             yield from find_matching_lines(
                 CONTAINERFILE_PASSWORD,
@@ -72,6 +75,12 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
         first = facts.mpis[0]
         message = "no StrictHostKeyChecking no: ssh asks about each worker's host key"
         yield build_lint_finding(CONTAINERFILE_HOST_KEYS, file, first.line, first.column, message)
+
+
+def _accepts_by_sed(one: Instruction) -> bool:
+    return any(
+        True for piece in one.pieces for _ in find_in_order(piece.text, _HOST_KEYS_NAME, _GROUP_AND_NO)
+    )
 
 
 def _check_ssh_ports(file: str, found: Iterable[tuple[int, int, re.Match[str]]]) -> Iterator[Finding]:
@@ -113,7 +122,7 @@ def _check_ssh_configuration(file: str, copied: CopiedFile) -> Iterator[Finding]
         yield build_lint_finding(
             CONTAINERFILE_SSHD,
             file,
-            1,
+            1 if copied.source else copied.by.line,
             1,
             "StrictModes is not switched off, and the mounted key may be read by a group",
         )

@@ -130,6 +130,18 @@ def test_sshd_as_root_has_one_finding_for_each_defect() -> None:
         ("RUN apt-get install -y openmpi-bin", ["no-ssh"]),
         ("RNU true", ["unreadable"]),
         ("RUN <<EOF\ntrue", ["unreadable"]),
+        ("RUN <<EOF\ntrue\n  EOF\nssh-keygen -A\nEOF", ["key"]),  # only <<- takes tabs before the end
+        ("RUN <<-EOF\n\ttrue\n\tEOF\nUSER 1000", []),
+        ("RUN <<1st cat && 3<<'end-2' cat\na\n1st\nend-2", []),
+        ("RUN 3<<'end-2' cat\nssh-keygen -A\nend-2", ["key"]),
+        ("RUN grep x <<<word", []),
+        ("RUN echo $((1<<N)) 'a <<EOF b' \"say <<EOF \" it\\'s <<EOF\nEOF", []),
+        ("LABEL how=<<EOF", []),
+        ("RUN echo \\\\\nRUN ssh-keygen -A", ["key"]),  # two backslashes do not continue a line
+        (
+            r"RUN apt install openmpi-bin openssh-client openssh-server && rm /etc/ssh/ssh_host_* && sed -i 's/#\(.*StrictHostKeyChecking \).*/ \1no/' f",
+            [],
+        ),
     ],
 )
 def test_each_line_breaks_the_listed_rules(line: str, rules: list[str]) -> None:
@@ -313,13 +325,34 @@ def test_an_image_for_fips_needs_a_base_for_it(base: str, is_fit: bool) -> None:
     assert found(f"ARG BASE\n{text.replace(base + DIGEST, '$BASE')}", fit) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "base", "says"),
+    [
+        ("ARG BASE=debian:12", "$BASE", "debian:12 has no digest"),
+        ("ARG OS=debian TAG='12'\nARG BASE=$OS:${TAG}", "${BASE}", "debian:12 has no digest"),
+        ("ARG BASE", "${BASE:-debian:12}", "debian:12 has no digest"),
+        ("ARG BASE", "${BASE}", ""),
+        (f"ARG BASE=debian:12{DIGEST}", "${BASE}", ""),
+        ("ARG TAG", "debian:${TAG}", ""),
+    ],
+)
+def test_a_base_from_variables_is_judged_by_their_defaults(arguments: str, base: str, says: str) -> None:
+    text = f"{arguments}\nFROM {base}\nUSER 1000\n"
+    every = lint_containerfile("Containerfile", text, lambda _: None, None, "")
+    assert [one.message for one in every] == ([says] if says else [])
+
+
+def test_an_instruction_before_the_first_base_is_unreadable() -> None:
+    assert found("ARG A=1\nRUN true\nFROM debian\nUSER 1000\n") == [("unreadable", 2)]
+
+
 def test_only_the_stages_of_the_final_image_count() -> None:
     """A stage may build on another."""
     text = f"FROM golang{DIGEST} AS build\nRUN ssh-keygen -A\nFROM debian{DIGEST} AS base\nUSER 1000\nFROM base\nRUN true\n"
     assert found(text) == []
     assert found(text.replace("FROM base", "FROM build")) == [("root", 5), ("key", 2)]
     assert found("ARG BASE\nFROM ${BASE}\nRUN true\n") == []
-    assert found("ARG BASE=debian\nFROM ${BASE}\n") == [("root", 2)]
+    assert found(f"ARG BASE=debian{DIGEST}\nFROM ${{BASE}}\n") == [("root", 2)]
 
 
 def test_findings_in_copied_configurations_are_at_their_lines(tmp_path: Path) -> None:
@@ -334,6 +367,14 @@ def test_findings_in_copied_configurations_are_at_their_lines(tmp_path: Path) ->
         assert f"images/openmpi/{place}: error" in outcome.err
     outcome = gangplan("images", "lint", "-C", root, "--format", "sarif")
     assert json.loads(outcome.out)["runs"][0]["results"]
+
+
+def test_a_configuration_that_is_written_as_a_here_document_is_read() -> None:
+    begin = f"FROM debian{DIGEST}\nUSER 1000\n"
+    text = 'COPY <<-"END" /etc/ssh/sshd_config\n\tPort 22\n\n\tPermitRootLogin yes\n\tEND\n'
+    assert sorted(found(begin + text)) == [("root-login", 6), ("ssh-port", 4), ("sshd", 3)]
+    both = "COPY <<sshd_config <<notes.txt /etc/ssh/\nPort 2222\nStrictModes no\nsshd_config\n# Port 22\nnotes.txt\n"
+    assert found(begin + both) == []
 
 
 def test_files_to_check_are_found_or_the_command_fails(tmp_path: Path) -> None:
