@@ -174,3 +174,5 @@ def _format_image_facts(facts: dict[str, Any]) -> Iterator[str]:
             yield f"{key:14}{inside[key]}{' with cuda-compat' if key == 'cuda' and inside['cudaCompat'] else ''}"
     people = [f"{name} ({uid})" for uid, name in inside["users"].items() if int(uid) == 0 or int(uid) >= 1000]
     yield f"{'users':14}{', '.join(people) or '-'}"
+    for reason in inside["unread"]:
+        yield f"{'not read':14}{reason}"

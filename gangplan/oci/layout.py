@@ -61,7 +61,7 @@ class ImageLayout:
         """Return a blob at its start, after checking its digest and size. Raises ToolError."""
         stream = self.open(_build_blob_path(one.digest))
         if stream is None:
-            raise ToolError(f"{self.name} has no {one.digest}")
+            raise ToolError(f"{self.name} has no {one.digest}", "Save it again with all of its blobs.")
         hashed, size = hashlib.sha256(), 0
         while chunk := stream.read(_CHUNK):
             hashed.update(chunk)
@@ -76,9 +76,10 @@ class ImageLayout:
     def _bytes(self, path: str, most: int) -> bytes:
         stream = self.open(path)
         if stream is None:
-            raise ToolError(
-                f"{self.name} has no {path}", "Name the folder that has oci-layout and index.json."
-            )
+            help = "Save it again with all of its blobs, or choose an architecture that it has: --arch."
+            if path == "index.json":
+                help = "Name the folder that has oci-layout and index.json."
+            raise ToolError(f"{self.name} has no {path}", help)
         with stream:
             data = stream.read(most + 1)
         if len(data) > most:

@@ -330,6 +330,23 @@ def test_a_zstd_layer_is_reported_as_unread(tmp_path: Path) -> None:
     assert [one.rule for one in done.findings] == ["image-unread"]
     assert "packed with zstd" in done.err
     assert done.code == 0  # a warning
+    alone = gangplan("images", "inspect", f"oci:{folder}")
+    assert "not read      layer 1 is packed with zstd" in alone.out
+
+
+def test_blobs_that_a_layout_lacks_are_named(tmp_path: Path) -> None:
+    store = Store()
+    images = {name: made.image(store, [made.layer(BASE)], architecture=name) for name in ("amd64", "arm64")}
+    digest = made.index(store, "a", images)
+    folder = made.layout(tmp_path / "layout", store, json.loads(store.manifests["a", digest][1]))
+    (layer,) = images["amd64"]["layers"]
+    blobs = folder / "blobs/sha256"
+    (blobs / layer["digest"].removeprefix("sha256:")).unlink()
+    (blobs / compute_blob_digest(json.dumps(images["arm64"]).encode()).removeprefix("sha256:")).unlink()
+    done = gangplan("images", "inspect", f"oci:{folder}")
+    assert (done.code, f"has no {layer['digest']}" in done.out) == (0, True)
+    other = gangplan("images", "inspect", f"oci:{folder}", "--arch", "arm64")
+    assert (other.code, "choose an architecture that it has" in other.err) == (3, True)
 
 
 @pytest.mark.parametrize("cut", [20, 100, -20])
