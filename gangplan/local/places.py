@@ -12,7 +12,16 @@ from pathlib import Path, PurePosixPath
 from gangplan.errors import UserError
 from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.model.job import Job, Mount
-from gangplan.plan.launchers import SHELL_NAMES, is_python, program_name_of
+from gangplan.plan.launchers import (
+    SHELL_NAMES,
+    UnreadableError,
+    find_launcher_at,
+    find_script_index,
+    is_python,
+    program_name_of,
+    strip_prefixes,
+)
+from gangplan.plan.launchers.shell import read_shell_commands
 from gangplan.plan.names import HOSTFILE_PATH
 from gangplan.records import dataclass
 
@@ -20,6 +29,8 @@ from gangplan.records import dataclass
 MPI_USER_HOME = "/home/mpiuser"
 # File names of programs.
 _PROGRAM = re.compile(r"\.(?:py|sh|pl|jl|R)$")
+# Builtins of shells that start the program after them, or read its file.
+_STARTERS = frozenset({"exec", "command", ".", "source"})
 _END = r"(?![A-Za-z0-9_.-])"
 
 
@@ -131,15 +142,44 @@ def _compute_scripts_digest(scripts: Mapping[str, str]) -> str:
 
 
 def named_files(words: Sequence[str]) -> list[str]:
-    """Return the program files that a command names: what an interpreter starts, or a program with a path."""
+    """Return the program files that a command names: what an interpreter starts, or a program with a path.
+
+    A shell's script (`-c`) names what its commands start, up to the first that changes the folder.
+    """
+    start = strip_prefixes(words).at
+    at = next(
+        (one for one in range(start, len(words)) if program_name_of(words[one]) in SHELL_NAMES), len(words)
+    )
+    script = find_script_index(words, at)
     found = []
-    for index, word in enumerate(words):
+    for index, word in enumerate(words if script < 0 else words[:at]):
         if is_python(program_name_of(word)) or program_name_of(word) in SHELL_NAMES:
             rest = [one for one in words[index + 1 : index + 3] if not one.startswith("-")]
             found += [one for one in rest[:1] if _PROGRAM.search(one)]
-        elif _PROGRAM.search(word) or (word.startswith("./") and index == 0):
+        elif _PROGRAM.search(word) or (word.startswith("./") and index == start):
             found.append(word)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([*found, *(_list_script_files(words[script]) if script >= 0 else ())]))
+
+
+def _list_script_files(script: str) -> list[str]:
+    """Return the program files that the commands of a script start; none if no shell could read it."""
+    try:
+        commands = read_shell_commands(script)
+    except UnreadableError:
+        return []
+    found: list[str] = []
+    for command in commands:
+        words = ["" if word.is_open else word.text for word in command.words]
+        if words[:1] in (["cd"], ["pushd"]):
+            break
+        words = words[1:] if words and words[0] in _STARTERS else words
+        start = strip_prefixes(words).at
+        # Of other programs, such as cp and test, the words may be files that are made or looked for here.
+        starts_program = find_launcher_at(words, start, None) or (
+            words[start:] and (is_python(words[start]) or program_name_of(words[start]) in SHELL_NAMES)
+        )
+        found += named_files(words[start:] if starts_program else words[start : start + 1])
+    return found
 
 
 def find_program_folder(

@@ -158,6 +158,16 @@ def test_mounts_are_local_folders(tmp_path: Path) -> None:
     assert "It mounts: filings." in wrong.err
 
 
+def test_the_program_in_a_script_is_found(tmp_path: Path) -> None:
+    spec = MPICH.replace(
+        "command: [python, train.py]", 'command: [bash, -c, "set -e; python train.py in-script"]'
+    )
+    assert spec != MPICH
+    done = run(workspace(tmp_path, spec))
+    assert done.code == 0, done.out + done.err
+    assert "[3] rank 3 of 4 arguments in-script\n" in done.out
+
+
 def test_a_program_that_only_the_image_has_is_refused(tmp_path: Path) -> None:
     root = workspace(tmp_path, MPICH)
     (root / "code").mkdir()
