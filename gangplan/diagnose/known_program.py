@@ -86,6 +86,18 @@ CAUSES = (
         SYMPTOM,
     ),
     KnownCause(
+        "horovod-stalled",
+        "ranks waited for others in Horovod",
+        "Some ranks have submitted a tensor that the ranks named have not: these failed, hang, are slower, or took another branch.",
+        (
+            "Look at the ranks that are named: their logs end before the others', or with an error.",
+            "See whether ranks do the same number of steps (uneven data, a branch on rank 0 alone); hvd.join() evens out the last ones.",
+            "For slow steps such as saving or evaluating, raise HOROVOD_STALL_CHECK_TIME_SECONDS in env.",
+        ),
+        (),
+        SYMPTOM,
+    ),
+    KnownCause(
         "peer-lost",
         "a rank lost another one",
         "The other rank ended while this one waited for its data: what ended it is in its log, not here.",

@@ -114,6 +114,10 @@ CLUSTER_SIGNS = (
     Sign("out-of-memory", "Memory cgroup out of memory: Killed process"),
     Sign("out-of-memory", "oom-kill:constraint=CONSTRAINT_MEMCG"),
     Sign("preempted", "Preempted to accommodate a workload"),
+    # Kueue's events in the output of kubectl, which a run may have overcome since.
+    Sign("quota-never", "couldn't assign flavors to pod set", r"maximum capacity", is_mild=True),
+    Sign("quota-wait", "couldn't assign flavors to pod set", r"more needed", is_mild=True),
+    Sign("not-ready-in-time", "Exceeded the PodsReady timeout"),
     # What programs print that save on SIGTERM.
     Sign("preempted", "empted at ", r"(?i)pre-?empted at (?P<what>(?:epoch|step) \d+(?:/\d+)?)"),
     Sign("gpu-allocation", "Allocate failed due to"),

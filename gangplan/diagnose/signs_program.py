@@ -3,7 +3,7 @@
 Sources: PyTorch 2.4 to 2.9 (torch/distributed/elastic, c10d/ProcessGroupNCCL.cpp, utils/data), NCCL 2.18 to
 2.28 (src/transport, src/misc), UCX 1.15 to 1.19 (src/uct/ib), Open MPI 4.1 (help-mpi-btl-openib.txt), CUDA's
 error strings, NVIDIA's Xid catalog, CPython 3.9 to 3.14, glibc's dynamic linker, curl, requests and urllib3,
-botocore, huggingface_hub.
+botocore, huggingface_hub, Horovod 0.28.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ PROGRAM_SIGNS = (
     # Memory.
     Sign("gpu-memory", "CUDA out of memory", r"out of memory(?:\. Tried to allocate (?P<more>[\d.]+ \w+))?"),
     Sign("gpu-memory", "HIP out of memory"),
+    # cudaErrorMemoryAllocation, where PyTorch's own allocator was not asked.
+    Sign("gpu-memory", "CUDA error: out of memory"),
+    Sign("gpu-memory", "HIP error: out of memory"),
     Sign("gpu-memory", "CUDA_ERROR_OUT_OF_MEMORY"),
     Sign("gpu-memory", "OOM when allocating tensor", is_sure=True),
     Sign("gpu-memory", "RESOURCE_EXHAUSTED", r"(?i)out of memory|allocat"),
@@ -100,6 +103,15 @@ PROGRAM_SIGNS = (
     # Gloo (third_party/gloo: transport/tcp/unbound_buffer.cc, pair.cc).
     Sign("gloo-timeout", "Timed out waiting ", r"Timed out waiting \d+ms for (?:recv|send) operation"),
     Sign("gloo-timeout", "failed to pass monitoredBarrier", r"Ranks? (?P<what>[\d, ]+\d|\d+) failed to pass"),
+    # horovod/common/stall_inspector.cc, 0.28: a warning, until HOROVOD_STALL_SHUTDOWN_TIME_SECONDS.
+    Sign(
+        "horovod-stalled",
+        "waiting for remainder of ranks",
+        "",
+        r"^(?:\[[^\]]*\](?:<\w+>)?: ?)*(?P<rank>\d+)!?: \[",
+        is_sure=True,
+    ),
+    Sign("horovod-stalled", '(marked by "!") is stalled'),
     Sign("peer-lost", "Connection closed by peer [", r"closed by peer \[(?P<host>[^\]]+)\]"),
     Sign("peer-lost", "Connection reset by peer", r"gloo/transport/tcp"),
     # torchrun.
