@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting
+from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting, parse_pod_name
 from gangplan.diagnose.things import (
+    EXIT_CODES,
     LAUNCH,
     coerce_mapping,
     conditions_of,
+    find_message_sightings,
     find_run_of_object,
     is_condition_true,
     parse_job_name,
@@ -28,7 +30,10 @@ _JOBS = {
     "TrainingRuntimeNotSupported": "runtime-missing",
     "PVCCreationFailed": "volume-pending",
 }
-_EXIT = re.compile(r"exit code (?P<code>\d+)")
+# The Job controller for a pod failure policy, and what other controllers say about a worker.
+_EXIT = re.compile(
+    r"(?:pod (?:\S+/)?(?P<pod>\S+) |[Ww]orker[ -](?P<worker>\d{1,6}) )?failed with exit code (?P<code>\d{1,6})"
+)
 
 
 def find_workload_sightings(thing: SavedObject) -> Iterator[Sighting]:
@@ -97,9 +102,21 @@ def find_job_sightings(thing: SavedObject, homes: Mapping[tuple[str, str], RunPa
         if one.get("type") == "Suspended" and reason != "TrainingRuntimeNotSupported":
             continue
         cause = _JOBS.get(reason, "job-failed")
-        if cause == "not-retried" and (match := _EXIT.search(said)):
-            cause = LAUNCH.get(int(match["code"]), cause)
         who = homes.get((thing.kind, thing.name)) or parse_job_name(thing.kind, thing.name)
-        yield Sighting(
-            cause, thing.file, 0, thing.words, f"{reason}: {said}"[:400], who, str(one.get("lastTransitionTime") or "")
-        )  # fmt: skip
+        at, text = str(one.get("lastTransitionTime") or ""), f"{reason}: {said}"
+        if cause in ("not-retried", "job-failed") and (match := _EXIT.search(said)):
+            code = int(match["code"])
+            cause = LAUNCH.get(code) or EXIT_CODES.get(code, cause)
+            yield from find_message_sightings(
+                thing, _find_failed_part(who, match), text, cause, at, code=match["code"]
+            )
+        else:
+            yield Sighting(cause, thing.file, 0, thing.words, text[:400], who, at)
+
+
+def _find_failed_part(who: RunPart, match: re.Match[str]) -> RunPart:
+    """Return the part of the run that a message names by its pod or its number; without one, `who`."""
+    if match["worker"]:
+        return RunPart(who.run, "node", int(match["worker"]))
+    named = parse_pod_name(match["pod"] or "")
+    return RunPart(who.run or named.run, named.role, named.worker) if named.role else who

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting
-from gangplan.diagnose.things import LAUNCH, coerce_mapping, find_message_sightings, find_run_part
+from gangplan.diagnose.things import EXIT_CODES, LAUNCH, coerce_mapping, find_message_sightings, find_run_part
 from gangplan.objects import Body
 
-# Exit codes of shells (126, 127) and of signals (128 + N).
-_CODES = {
-    126: "program-not-executable",
-    127: "program-missing",
-    132: "illegal-instruction",
-    134: "aborted",
-    135: "shared-memory",
-    137: "killed",
-    139: "segmentation-fault",
-    143: "told-to-end",
-}
 _WAITING = {
     "ErrImagePull": "image-pull",
     "ImagePullBackOff": "image-pull",
@@ -105,7 +94,7 @@ def _find_container_exit_sightings(
         said = f"{text}, its limit is {limit}" if limit else text
         yield Sighting("out-of-memory", thing.file, 0, thing.words, said, who, str(at or ""), more)
         return
-    cause = LAUNCH.get(code) or _CODES.get(code) or "program-failed"
+    cause = LAUNCH.get(code) or EXIT_CODES.get(code) or "program-failed"
     if reason in ("StartError", "ContainerCannotRun"):
         yield from find_message_sightings(thing, who, f"{text}: {message}", "program-missing", at, **facts)
         return

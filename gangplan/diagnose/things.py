@@ -25,6 +25,17 @@ LAUNCH = {
     LAUNCH_EXITS["unreached"].code: "mpi-not-all-workers",
     **{one.code: f"preflight-{name}" for name, one in PREFLIGHT_EXITS.items()},
 }
+#: Causes by exit codes of shells (126, 127) and of signals (128 + N).
+EXIT_CODES = {
+    126: "program-not-executable",
+    127: "program-missing",
+    132: "illegal-instruction",
+    134: "aborted",
+    135: "shared-memory",
+    137: "killed",
+    139: "segmentation-fault",
+    143: "told-to-end",
+}
 
 # Kinds whose objects have the name of their run.
 WHOLE_RUNS = (*BACKEND_BY_KIND, "JobSet")
