@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
 from gangplan.diagnose.causes import group_causes_by_topic
+from gangplan.diagnose.checklist import answer_checklist
 from gangplan.diagnose.evidence import Log, Sighting
 from gangplan.diagnose.verdict import FoundCause, RunDiagnosis
 from gangplan.report.escape import escape_log_line, escape_markdown, escape_own_line
@@ -55,6 +56,10 @@ def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
                 "rules": list(one.cause.rules),
             }
             for one in verdict.found
+        ],
+        "checks": [
+            {"question": one.question, "answer": one.answer, "causes": list(one.causes)}
+            for one in answer_checklist(verdict)
         ],
     }
 
@@ -125,8 +130,17 @@ def _render_run_diagnosis(verdict: RunDiagnosis) -> Iterator[str]:
             who = f"{first.who.words}: " if first.who.words else ""
             yield f"    - {one.cause.title}{more}  [{one.cause.id}]"
             yield f"      {first.place}: {who}{first.text}"
+    yield ""
+    yield from _wrap_labeled_text("checks", _format_checklist(verdict))
     if not verdict.is_known:
         yield from _render_last_log_lines(verdict)
+
+
+def _format_checklist(verdict: RunDiagnosis) -> str:
+    return "; ".join(
+        f"{one.question}: {one.answer}" + (f" ({', '.join(one.causes)})" if one.causes else "")
+        for one in answer_checklist(verdict)
+    )
 
 
 def _group_other_causes(verdict: RunDiagnosis) -> Iterator[tuple[str, list[FoundCause]]]:
@@ -224,6 +238,7 @@ def render_diagnosis_markdown(
                 for one in rest
             ]
             lines.append("")
+        lines += [f"Checks: {escape_markdown(_format_checklist(verdict))}", ""]
     if skipped:
         lines += [f"Not read: {escape_markdown(', '.join(skipped))}.", ""]
     if broken:

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.diagnose import scan as scanning
+from gangplan.diagnose.causes import list_causes
+from gangplan.diagnose.checklist import list_checked_causes
 from gangplan.diagnose.evidence import Evidence, Log, RunPart, SavedObject, parse_pod_name
 from gangplan.diagnose.read import all_signs, read_evidence
 from gangplan.diagnose.scan import fronted, scan_log
@@ -370,3 +372,28 @@ def test_the_document_gives_the_topic_of_each_cause(tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text("Host key verification failed.\n")
     (run,) = json.loads(gangplan("diagnose", tmp_path, "--format", "json").out)["runs"]
     assert [(one["id"], one["topic"]) for one in run["causes"]] == [("ssh-host-key", "MPI and SSH")]
+
+
+def test_the_first_questions_are_answered_from_what_was_read(tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(POD))
+    outcome = gangplan("diagnose", tmp_path, "--format", "json")
+    (run,) = json.loads(outcome.out)["runs"]
+    assert [one["answer"] for one in run["checks"][1:]] == ["not known"] * 3
+    (tmp_path / "run.log").write_text("ssh: connect to host worker-3 port 2222: Connection refused\n")
+    outcome = gangplan("diagnose", tmp_path / "run.log", "--format", "json")
+    (run,) = json.loads(outcome.out)["runs"]
+    assert run["checks"] == [
+        {"question": "pods started", "answer": "no sign of trouble", "causes": []},
+        {"question": "network", "answer": "no", "causes": ["ssh-refused"]},
+        {"question": "GPU memory", "answer": "no sign of trouble", "causes": []},
+        {"question": "data", "answer": "no sign of trouble", "causes": []},
+    ]
+    assert (
+        "checks pods started: no sign of trouble; network: no (ssh-refused)"
+        in gangplan("diagnose", tmp_path).out
+    )
+    assert "Checks: pods started" in gangplan("diagnose", tmp_path, "--format", "markdown").out
+
+
+def test_every_checked_cause_is_known() -> None:
+    assert list_checked_causes() <= set(list_causes())
