@@ -315,6 +315,9 @@ def test_an_image_without_the_mpi_of_the_catalog_is_reported(base: str, is_bare:
         ("nvidia/cuda:12.6.0-runtime-ubi9", True),
         ("registry.access.example.com/ubi9/ubi-minimal:9.6", True),
         ("registry.example.com/base/debian-fips:13", True),
+        ("pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime", False),
+        ("registry.example.com/mirror/mpioperator/openmpi:v0.6.0", False),
+        ("registry.example.com/training/pytorch:2.9", True),
     ],
 )
 def test_an_image_for_fips_needs_a_base_for_it(base: str, is_fit: bool) -> None:
