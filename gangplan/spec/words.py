@@ -226,7 +226,7 @@ VALUE_SYNONYMS = {
         "plain": "none other generic custom shell indexed",
         "mpi": "openmpi mpirun mpich intelmpi mpijob hpc",
     },
-    "implementation": {"OpenMPI": "ompi open", "IntelMPI": "intel impi", "MPICH": "mpich3 mpich4 hydra"},
+    "implementation": {"OpenMPI": "ompi open hpcx", "IntelMPI": "intel impi", "MPICH": "mpich3 mpich4 hydra"},
     "accessModes": {"ReadWriteMany": "rwx", "ReadWriteOnce": "rwo", "ReadOnlyMany": "rox", "ReadWriteOncePod": "rwop"},
     "environment": {"prod": "production live prd", "dev": "development test staging qa"},
     "posture": {
@@ -256,6 +256,8 @@ OTHER_MPI = {
         "PlatformMPI",
         "FujitsuMPI",
         "ParaStationMPI",
+        "ParaStation",
+        "MVAPICH-Plus",
         "custom",
     ]
 }
