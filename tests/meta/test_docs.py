@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.workspaces import REPOSITORY
 
@@ -62,3 +63,15 @@ def test_the_index_leads_to_every_page_in_two_clicks() -> None:
 
 def test_readme_leads_to_the_index() -> None:
     assert "docs/README.md" in links(REPOSITORY / "README.md")
+
+
+def test_the_sizes_of_sample_jobs_are_those_of_their_specs() -> None:
+    rows = re.findall(
+        r"^\| (\d+) \| (\d+) \| \[[\w-]+\]\(\.\./(specs/[^)]+)\)",
+        (INDEX.parent / "sample-jobs.md").read_text(),
+        re.M,
+    )
+    assert {int(workers) for workers, *_ in rows} >= {2, 8, 16, 32}
+    for workers, gpus, spec in rows:
+        body = yaml.safe_load((REPOSITORY / spec).read_text())
+        assert (int(workers), int(gpus)) == (body["workers"], body.get("gpus", 0)), spec
