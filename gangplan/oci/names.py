@@ -23,6 +23,10 @@ _REFERENCE = re.compile(
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+# Docker Hub answers under another name than its images have; its own images are in a folder that names leave
+# out.
+_HUB, _HUB_FOLDER = "docker.io", "library"
+HUB_SERVERS = {_HUB: "registry-1.docker.io", "index.docker.io": "registry-1.docker.io"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,18 @@ class Reference:
     def repository(self) -> str:
         """Host and path, as the catalog writes them."""
         return f"{self.host}/{self.path}"
+
+    @property
+    def server(self) -> str:
+        """The host that answers for the registry."""
+        return HUB_SERVERS.get(self.host, self.host)
+
+    @property
+    def server_path(self) -> str:
+        """The repository as the server has it."""
+        return (
+            f"{_HUB_FOLDER}/{self.path}" if self.host in HUB_SERVERS and "/" not in self.path else self.path
+        )
 
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""

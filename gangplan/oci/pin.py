@@ -51,14 +51,14 @@ def pin_catalog_images(
     """
     fixes: list[Fix] = []
     findings: list[Finding] = []
-    failed: list[str] = []
+    failed: dict[str, list[str]] = {}
     replaced: dict[str, tuple[str, ...]] = {}
     for name, image in images.items():
         asked = _Asked(name, image, document, registry)
         try:
             found = list(asked.all(clusters, via))
         except ToolError as bad:
-            failed.append(f"image '{name}': {bad.message}{f' ({bad.help})' if bad.help else ''}")
+            failed.setdefault(f"{bad.message}{f' ({bad.help})' if bad.help else ''}", []).append(f"'{name}'")
             continue
         findings += found
         fixes += [one.fix for one in found if one.fix is not None]
@@ -67,7 +67,11 @@ def pin_catalog_images(
         replaced[name] = tuple(
             digest for path, digest in stated if document.where(("images", name, *path)) in places
         )
-    return PinnedImages(tuple(fixes), tuple(findings), tuple(failed), replaced)
+    told = (
+        f"image{'s' if len(names) > 1 else ''} {', '.join(names)}: {reason}"
+        for reason, names in failed.items()
+    )
+    return PinnedImages(tuple(fixes), tuple(findings), tuple(told), replaced)
 
 
 def _list_cluster_digests(image: Image) -> list[tuple[FieldPath, str]]:

@@ -92,7 +92,7 @@ class RegistryClient:
         if reference.host in self._pinged:
             return
         answer = send_request(
-            f"{scheme_of(reference.host)}://{reference.host}/v2/", most=1 << 20, sleep=self.sleep
+            f"{scheme_of(reference.server)}://{reference.server}/v2/", most=1 << 20, sleep=self.sleep
         )
         if answer.status == 400 and b"HTTPS server" in answer.body:
             raise ToolError(
@@ -111,7 +111,7 @@ class RegistryClient:
         headers: Mapping[str, str],
         into: IO[bytes] | None = None,
     ) -> HttpAnswer:
-        url = f"{scheme_of(reference.host)}://{reference.host}/v2/{reference.path}/{what}"
+        url = f"{scheme_of(reference.server)}://{reference.server}/v2/{reference.server_path}/{what}"
         key = (reference.host, reference.path)
         for is_last in (False, True):
             own = {"Authorization": self._tokens[key]} if key in self._tokens else {}
@@ -120,7 +120,7 @@ class RegistryClient:
             if answer.status != 401 or is_last or not challenge:
                 return answer
             said = answer_challenge(
-                reference.host, reference.path, challenge, self._who(reference), self.sleep
+                reference.host, reference.server_path, challenge, self._who(reference), self.sleep
             )
             if said is None:
                 return answer

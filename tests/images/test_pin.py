@@ -11,7 +11,14 @@ import pytest
 from gangplan.errors import ToolError
 from gangplan.oci.auth import parse_challenge
 from gangplan.oci.http import send_request
-from gangplan.oci.names import DOCKER_LIST, DOCKER_MANIFEST, OCI_INDEX, SCHEMA_1_MANIFEST, parse_reference
+from gangplan.oci.names import (
+    DOCKER_LIST,
+    DOCKER_MANIFEST,
+    HUB_SERVERS,
+    OCI_INDEX,
+    SCHEMA_1_MANIFEST,
+    parse_reference,
+)
 from gangplan.oci.registry import RegistryClient
 from tests import workspaces
 from tests.images import made
@@ -429,3 +436,42 @@ def test_an_index_without_platforms_is_searched(tmp_path: Path, depth: int) -> N
         assert f"digest: {digest} # of May" in (root / "images/catalog.yaml").read_text()
         other = workspace(tmp_path / "other", server.host, CATALOG + "    architectures: [arm64]\n")
         assert [one.rule for one in pin(other).findings] == ["image-architectures"]
+
+
+@pytest.mark.parametrize(
+    ("text", "server", "path"),
+    [
+        ("docker.io/library/debian:13", "registry-1.docker.io", "library/debian"),
+        ("docker.io/debian", "registry-1.docker.io", "library/debian"),
+        ("index.docker.io/nvidia/cuda", "registry-1.docker.io", "nvidia/cuda"),
+        ("registry.example.com/debian", "registry.example.com", "debian"),
+    ],
+)
+def test_docker_hub_is_asked_where_it_answers(text: str, server: str, path: str) -> None:
+    reference = parse_reference(text)
+    assert (reference.server, reference.server_path) == (server, path)
+    assert str(reference) == text
+
+
+def test_an_image_of_docker_hub_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(auth="bearer", is_public=True)
+    digest = store.push("library/debian", "5.0.8", made.image(store))
+    with serve(store) as server:
+        monkeypatch.setitem(HUB_SERVERS, "docker.io", server.host)
+        catalog = CATALOG.replace("HOST/training/openmpi", "docker.io/debian")
+        root = workspace(tmp_path, "", catalog)
+        done = pin(root)
+    assert done.code == 0, done.err
+    assert digest in (root / "images/catalog.yaml").read_text()
+
+
+def test_images_whose_registry_fails_alike_are_told_together(tmp_path: Path) -> None:
+    store = Store(faults=[404, 404])
+    with serve(store) as server:
+        more = (
+            CATALOG.split("images:\n")[1]
+            .replace("  openmpi:", "  second:")
+            .replace(OLD, f"sha256:{'1' * 64}")
+        )
+        done = pin(workspace(tmp_path, server.host, CATALOG + more))
+    assert (done.code, f"images 'openmpi', 'second': {server.host} is no registry" in done.err) == (3, True)
