@@ -333,7 +333,10 @@ CAUSES = (
         "exception",
         "its program raised an exception",
         "A Python exception ended the program.",
-        ("Read the traceback: its last line is above, the place in the log.",),
+        (
+            "Read the traceback: its last line is above, the place in the log.",
+            "If the run then hung, start it as python -m mpi4py PROGRAM: an exception of one rank then ends all of them.",
+        ),
         (),
         SYMPTOM,
     ),

@@ -22,6 +22,7 @@ _CURES = 2
 _MOST_LATE = 16
 _LATE_TAILS = 4
 _LATE_LINES = 5
+_TRACEBACK = "Traceback (most recent call last):"
 
 
 def describe_run_start(prepared: PreparedRun) -> str:
@@ -75,6 +76,7 @@ def _describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_
     if ended.is_over_time:
         yield f"stopped: the time limit of {format_duration(limit_s)} is over (exit code {ended.code})"
         yield from _describe_late_ranks(ended, prepared.cast)
+        yield from _describe_raised_exceptions(ended, prepared)
         return
     yield ""
     failure = ended.failure
@@ -85,7 +87,7 @@ def _describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_
     else:
         yield f"failed: {'the launch' if prepared.cast.launcher else 'the program'} ended with exit code {ended.code}"
     yield from _describe_tail("  its last lines:", tail)
-    yield from _describe_likely_cause(ended)
+    yield from _describe_likely_cause(ended.story.log)
 
 
 def _describe_late_ranks(ended: LocalRunResult, cast: LocalPods) -> Iterator[str]:
@@ -100,6 +102,20 @@ def _describe_late_ranks(ended: LocalRunResult, cast: LocalPods) -> Iterator[str
         where = _format_worker_location(cast, ended.story.ranks.get(rank, ""))
         tail = ended.story.tail(rank)[-_LATE_LINES:]
         yield from _describe_tail(f"  last lines of rank {rank}{where}:", tail)
+
+
+def _describe_raised_exceptions(ended: LocalRunResult, prepared: PreparedRun) -> Iterator[str]:
+    """Yield which ranks had raised an exception and not ended, and why: MPI_Finalize waits for all ranks."""
+    raised = {rank: tail for rank in ended.late if _TRACEBACK in (tail := ended.story.tail(rank))}
+    if not raised:
+        return
+    if prepared.stage.mpi is not None:
+        rank = next(iter(raised))
+        yield (
+            f"  rank {rank} raised an exception and waits for the others to end, which wait for it: "
+            "python -m mpi4py PROGRAM ends them all"
+        )
+    yield from _describe_likely_cause("".join(f"{line}\n" for tail in raised.values() for line in tail))
 
 
 def _describe_tail(title: str, lines: list[str]) -> Iterator[str]:
@@ -124,9 +140,9 @@ def _format_exit_code(code: int) -> str:
         return f"signal {-code}"
 
 
-def _describe_likely_cause(ended: LocalRunResult) -> Iterator[str]:
-    """Yield the likeliest cause that `gangplan diagnose` knows, with its first cures."""
-    log = scan_received_log("output", ended.story.log, RunPart())
+def _describe_likely_cause(text: str) -> Iterator[str]:
+    """Yield the likeliest cause that `gangplan diagnose` finds in a text, with its first cures."""
+    log = scan_received_log("output", text, RunPart())
     for verdict in diagnose_runs(Evidence((), (log,))):
         if verdict.is_known and verdict.roots:
             one = verdict.roots[0]

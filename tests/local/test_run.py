@@ -126,6 +126,21 @@ def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
     assert done.left == []
 
 
+def test_an_exception_that_the_other_ranks_wait_for_is_explained(tmp_path: Path) -> None:
+    program = "from mpi4py import MPI\nworld = MPI.COMM_WORLD\nif world.Get_rank() == 1:\n"
+    program += "    open('/data/none')\nworld.barrier()\n"
+    done = run(workspace(tmp_path, MPICH, program), "--timeout", "8s")
+    assert done.code == 124, done.out + done.err
+    end = done.err.partition("stopped: ")[2]
+    assert "rank 1 raised an exception and waits for the others to end" in end
+    assert "[path-missing]" in end
+    sound = run(
+        root := workspace(tmp_path / "sound", MPICH.replace("[python,", "[python, -m, mpi4py,"), program)
+    )
+    assert sound.code == 1, sound.out + sound.err
+    assert root.is_dir()
+
+
 def test_secrets_come_from_the_environment_and_are_never_shown(tmp_path: Path) -> None:
     spec = MPICH + "secrets: {env: {HF_TOKEN: huggingface/token}}\n"
     program = "import os\nprint('token is', os.environ['HF_TOKEN'])\n"
