@@ -42,7 +42,7 @@ _QUESTIONS = {
 def answer_checklist(verdict: RunDiagnosis) -> tuple[Check, ...]:
     """Return the questions with the answers that the evidence about a run gives.
 
-    Without a log, nobody knows about the network, the GPUs and the data; about pods, objects tell as well.
+    Without a log, the network, the GPUs and the data are not known; objects are enough for pods.
     """
     found = [one.cause.id for one in verdict.found if not one.is_minor]
     checks = []

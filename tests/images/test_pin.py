@@ -465,7 +465,7 @@ def test_an_image_of_docker_hub_is_looked_up(tmp_path: Path, monkeypatch: pytest
     assert digest in (root / "images/catalog.yaml").read_text()
 
 
-def test_images_whose_registry_fails_alike_are_told_together(tmp_path: Path) -> None:
+def test_images_whose_registry_fails_alike_share_a_line(tmp_path: Path) -> None:
     store = Store(faults=[404, 404])
     with serve(store) as server:
         more = (
