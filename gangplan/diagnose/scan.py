@@ -24,6 +24,7 @@ _TIME = re.compile(r"^(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[
 # A worker of an MPIJob or in people's words, where no pod of a JobSet is named.
 _WORKER_HOST = re.compile(r"(?:^|-)worker-(\d{1,6})(?=[.:]|$)")
 _WORKER_WORDS = re.compile(r"(?<!DataLoader )\b[Ww]orker[ -](\d{1,6})\b(?![/.])")
+_POD = r"(?P<pod>\S+-0-\d+-[a-z0-9]{5})"
 # Prefixes of lines: kubectl logs --prefix; gangplan logs; mpirun --tag-output of Open MPI 4 and 5; torch;
 # Hydra's -prepend-rank.
 _FRONTS = (
@@ -32,6 +33,9 @@ _FRONTS = (
     re.compile(r"^\[(?:[^\]\s]*[@,])?\d*,?(?P<rank>\d+)\]<std(?:out|err|diag)>: ?"),
     re.compile(r"^\[rank(?P<rank>\d+)\]:? ?"),
     re.compile(r"^\[(?P<rank>\d+)\] "),
+    # Rows of `kubectl get pods` and `kubectl get events`, which stay as they are.
+    re.compile(rf"^(?=(?:\S+ +)?{_POD} +\d+/\d+ )"),
+    re.compile(rf"^(?=\S+ +(?:Normal|Warning) +\S+ +pod/{_POD} )"),
 )
 
 
