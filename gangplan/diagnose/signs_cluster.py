@@ -167,4 +167,9 @@ CLUSTER_SIGNS = (
     Sign("no-matching-node", "didn't match Pod's node affinity/selector"),
     Sign("no-matching-node", "had untolerated taint"),
     Sign("no-matching-node", "node(s) were unschedulable"),
+    # Columns of `kubectl get pods`, and reasons whose messages have no sign of their own.
+    Sign("config-missing", "CreateContainerConfigError"),
+    Sign("program-missing", "CreateContainerError"),
+    Sign("program-missing", "RunContainerError"),
+    Sign("node-lost", "ContainerStatusUnknown"),
 )
