@@ -237,8 +237,11 @@ CAUSES = (
     KnownCause(
         "daemon-lost",
         "mpirun lost a worker",
-        "The connection to the daemon on a worker broke: its pod ended, or its node.",
-        ("Look at the pod of that worker: memory, eviction, its node.",),
+        "The connection to the daemon on a worker broke, or was never made: its pod ended, or its node, or SSH failed.",
+        (
+            "Look at the pod of that worker: memory, eviction, its node.",
+            "At the start of a run: see whether sshd runs there, and whether the image has MPI in the PATH that ssh gives.",
+        ),
         (),
         SYMPTOM,
     ),

@@ -166,6 +166,11 @@ MPI_SIGNS = (
         r"Remote daemon: \S+ on node (?P<host>\S+)",
     ),
     Sign("daemon-lost", "unable to reliably start one or more daemons"),
+    # Intel MPI's mpirun, which says no more when SSH or the other host fails without a word.
+    Sign(
+        "daemon-lost", "unable to run bstrap_proxy", r"unable to run bstrap_proxy(?: on (?P<host>[\w.-]+))?"
+    ),
+    Sign("daemon-lost", "error setting up the bootstrap proxies"),
     Sign("daemon-lost", "A daemon (pid ", r"died unexpectedly"),
     Sign("daemon-lost", "An MPI communication peer process has unexpectedly disconnected"),
     Sign(

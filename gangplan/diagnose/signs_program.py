@@ -59,6 +59,7 @@ PROGRAM_SIGNS = (
     Sign("gpu-missing", "no CUDA-capable device is detected"),
     Sign("gpu-missing", "only supported with GPUs, no GPUs found"),
     Sign("gpu-missing", "Torch not compiled with CUDA enabled"),
+    Sign("gpu-missing", "Distributed package doesn't have NCCL built in"),
     Sign("gpu-missing", "CUDA_ERROR_NO_DEVICE"),
     Sign("gpu-missing", "CUDA error: invalid device ordinal"),
     Sign("gpu-missing", "torch.cuda.is_available() is False"),
