@@ -20,6 +20,7 @@ _OPERATION = re.compile(
     re.DOTALL,
 )
 _MOST_TEXT = 100_000
+_PLAIN = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 
 
 @dataclass(slots=True)
@@ -27,13 +28,15 @@ class ScriptScope:
     """The variables of a script as far as it has been read.
 
     `values` were set by it, or are known before it runs; a name that is absent comes from outside. `output`
-    returns what a command in `$(...)` prints, None if unknown; `exported` are names that programs see.
+    returns what a command in `$(...)` prints, None if unknown; `exported` are names that programs see;
+    `present` are names that surely have a value when the script runs, although it is not known before.
     """
 
     values: dict[str, ShellValue] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
     output: Callable[[str], ShellValue] = lambda command: None
     used: set[str] = field(default_factory=set)
+    present: set[str] = field(default_factory=set)
     length: int = 0
 
     def fields(self, raw: str) -> list[ExpandedWord]:
@@ -56,6 +59,21 @@ class ScriptScope:
         if any(piece.is_open for piece in pieces):
             return PartialText(tuple(pieces))
         return "".join(piece.text for piece in pieces)
+
+    def is_empty(self, raw: str) -> bool | None:
+        """Return whether a word expands to nothing; None if only a shell can determine it."""
+        value = self.value(raw)
+        if isinstance(value, str):
+            return value == ""
+        names = [_PLAIN.fullmatch(piece.text) for piece in value.pieces if piece.is_open]
+        is_filled = any(piece.text for piece in value.pieces if not piece.is_open) or any(
+            name is not None and self.is_present(name[1]) for name in names
+        )
+        return False if is_filled else None
+
+    def is_present(self, name: str) -> bool:
+        """Return whether a variable surely has a value that is not known before the script runs."""
+        return name in self.present and name in self.values and self.values[name] is None
 
     def number(self, text: str) -> int | None:
         """Return the value of an arithmetic expression; None if it is not known or not an integer."""
@@ -229,7 +247,8 @@ class _Word:
         elif how.endswith(("-", "=")):
             is_there = name in self.scope.values and (value != "" or ":" not in how)
             if is_there:
-                self._known(value, raw, is_quoted)
+                shown = f"${{{name}}}" if self.scope.is_present(name) else raw
+                self._known(value, shown, is_quoted)
             else:
                 self._read(found["rest"], is_quoted, is_inside=True)
         elif how.endswith("+"):

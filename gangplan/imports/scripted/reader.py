@@ -92,7 +92,8 @@ def _walk_batch_script(
     known = variables.find_known_variables(counts, about)
     arguments = sum(name.isdigit() for name in script.filled)
     known |= {"#": str(arguments), **({"@": "", "*": ""} if not arguments else {})}
-    scope.values = {**known, **scope.values}
+    scope.present = variables.list_present_variables(scheduler.mark, bool(wanted.array))
+    scope.values = {**dict.fromkeys(scope.present), **known, **scope.values}
     scope.values.setdefault("PWD", ".")
     scope.output = lambda command: _predict_command_output(command, scope, wanted)
     walk = ScriptWalk(script, scope)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from gangplan.imports.scripted import idioms
 from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT, record_assignment
@@ -29,6 +30,7 @@ from gangplan.plan.launchers.shell import ShellWord
 _ENVIRONMENTS = re.compile(
     r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
 )
+_OUTSIDE = re.compile(r"\$\{?([A-Za-z_]\w*|[1-9])")
 
 
 class ScriptWalk:
@@ -166,9 +168,10 @@ class ScriptWalk:
             self.items.append(ScriptItem("set", one.begin, one.end, [], names={one.name}, is_function=True))
             return
         if begins:
-            self.refusals.append(refuse_nested_launch(one.form, begins[0].begin))
+            self.refusals.append(refuse_nested_launch(one.form, begins[0].begin, self._open_names(one)))
         for name in names:
             self.scope.values[name] = None
+        self.scope.present -= names
         kinds = [self._kind(part, self._texts(part))[0] for part in one.parts if part.words]
         if one.form == "loop" and one.name:
             self.scope.values[one.name] = None
@@ -179,6 +182,17 @@ class ScriptWalk:
                 kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True
             )
         )
+
+    def _open_names(self, one: Statement) -> list[str]:
+        """Return the variables in the conditions of an `if` that only its surroundings can set."""
+        marks = [mark for mark in one.marks if mark.text in ("if", "elif", "then")]
+        heads = [
+            self.script.text[first.end : then.begin]
+            for first, then in pairwise(marks)
+            if then.text == "then" and first.text != "then"
+        ]
+        names = [found[1] for head in heads for found in _OUTSIDE.finditer(head)]
+        return [name for name in dict.fromkeys(names) if name not in self.scope.values]
 
     def _plain(self, one: Statement) -> None:
         """Walk through a list of pipelines; each becomes an item."""

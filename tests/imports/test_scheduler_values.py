@@ -1,0 +1,78 @@
+"""What only the scheduler knows stays open where a script names a default for it, as bash under the scheduler sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.imports.scripted.pieces import fill_script_variables
+from tests.imports.sources import imported
+
+SLURM = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-node=4 --time=1:00:00\n"
+PBS = "#!/bin/bash\n#PBS -l select=2:ncpus=8:mpiprocs=8\n#PBS -l walltime=0:10:00\n"
+
+# Kind, script; the command of the run, and what the environment has.
+CASES: dict[str, tuple[str, str, str, dict[str, object]]] = {
+    "a default for the rank": (
+        "slurm", SLURM + "srun ./x --rank ${SLURM_PROCID:-0} --other ${SLURM_PROCID:-${PMI_RANK:-0}}\n",
+        "./x --rank $OMPI_COMM_WORLD_RANK --other $OMPI_COMM_WORLD_RANK", {},
+    ),
+    "a default in the shell of a rank": (
+        "slurm", SLURM + "srun bash -c './x --rank ${SLURM_PROCID:-${PMI_RANK:-0}}'\n", "./x --rank $OMPI_COMM_WORLD_RANK", {}
+    ),
+    "a default for the job's number": (
+        "slurm", SLURM + "OUT=out/${SLURM_JOB_ID:-local}\nsrun ./x $OUT\n", "./x out/${SLURM_JOB_ID}",
+        {"SLURM_JOB_ID": {"field": "metadata.labels['gangplan.dev/run']"}},
+    ),
+    "a variable with the job's number": (
+        "slurm", SLURM + "export CACHE=/tmp/cache-$SLURM_JOB_ID\nsrun ./x\n", "export CACHE=/tmp/cache-$SLURM_JOB_ID", {}
+    ),
+    "no number of an array": ("slurm", SLURM + "srun ./x ${SLURM_ARRAY_TASK_ID:-7}\n", "./x 7", {}),
+    "a script that submits itself": (
+        "slurm", SLURM + 'if [[ -z "${SLURM_JOB_ID:-}" ]]; then\n  exec sbatch "$0"\nfi\nsrun ./x\n', "./x", {}
+    ),
+    "a branch of the scheduler": (
+        "slurm", SLURM + 'if [ -n "$SLURM_JOB_ID" ]; then\n  MODE=all\nelse\n  MODE=one\nfi\nsrun ./x $MODE\n', "./x all", {}
+    ),
+    "a branch of PBS": ("pbs", PBS + 'if [ "$PBS_JOBID" ]; then\n  mpirun ./x\nelse\n  ./x\nfi\n', "./x", {}),
+    "a job's number that is taken away": (
+        "slurm", SLURM + 'unset SLURM_JOB_ID\nsrun ./x ${SLURM_JOB_ID:-none}\n', "./x none", {}
+    ),
+    "a text around an unknown value": (
+        "slurm", SLURM + 'if [ -z "a$OUTSIDE" ]; then\n  srun ./y\nelse\n  srun ./x\nfi\n', "./x", {}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_scheduler_sets_is_not_taken_for_unset(name: str, tmp_path: Path) -> None:
+    kind, script, command, env = CASES[name]
+    (one,) = imported(tmp_path, kind, script, "job.sbatch", image="openmpi").imported
+    words = one.draft.values["command"]
+    assert command in " ".join(words)
+    assert "sbatch" not in " ".join(words)
+    assert {key: one.draft.values.get("env", {}).get(key) for key in env} == env
+
+
+def test_a_condition_that_stays_open_says_what_to_give(tmp_path: Path) -> None:
+    script = SLURM + 'if [ -n "${MODE}" ] && [ "$1" = x ]; then\n  srun ./x\nelse\n  srun ./y\nfi\n'
+    (found,) = imported(tmp_path, "slurm", script, "job.sbatch", image="openmpi").everything
+    assert found.message == "a condition decides what starts, and only running the script tells how"
+    assert found.help == (
+        "Give what decides it: --set MODE=VALUE --set 1=VALUE; or write the launch of one run without it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("${A:-${B:-0}}", "1"),
+        ("${A-x} ${A:-} $A ${A:-$B}", "1 1 1 1"),
+        ("${A:-${B:-${C:-0}}}", "1"),
+        ("${A:-${B:-${C:-${D}}}}", "${A:-${B:-${C:-${D}}}}"),
+        ("$AB ${A%x}", "$AB ${A%x}"),
+    ],
+)
+def test_defaults_inside_defaults_go_with_them(text: str, wanted: str) -> None:
+    assert fill_script_variables(text, {"A": "1"}) == wanted
