@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
+from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST
 from gangplan.imports.scripted.pieces import ExpandedWord, PartialText, ShellValue, WordPiece, apply_expansion
 from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 from gangplan.records import dataclass
@@ -236,8 +237,11 @@ class _Word:
         if found["length"]:
             whole = self.scope.values.get(name)
             is_all = index in ("[@]", "[*]") and isinstance(whole, tuple)
+            hosts = self.scope.values.get("SLURM_NNODES") if is_all and _is_host_list(whole) else None
             count = (
-                len(whole)
+                hosts
+                if isinstance(hosts, str)
+                else len(whole)
                 if is_all and isinstance(whole, tuple)
                 else len(value)
                 if isinstance(value, str)
@@ -273,6 +277,8 @@ class _Word:
         if number is None or not 0 <= number < len(value):
             return None
         entry = value[number]
+        if entry.text == ALL_HOSTS and number == 0:
+            return FIRST_HOST
         return PartialText(entry.pieces) if entry.is_open else entry.text
 
     def _changed(self, value: str | PartialText | None, how: str, rest: str) -> str | PartialText | None:
@@ -284,6 +290,10 @@ class _Word:
         if how in ("^^", ",,"):
             return value.upper() if how == "^^" else value.lower()
         return apply_expansion(value, how, pattern)
+
+
+def _is_host_list(value: ShellValue) -> bool:
+    return isinstance(value, tuple) and [one.text for one in value] == [ALL_HOSTS]
 
 
 def _find_closing_quote(text: str, at: int) -> int:

@@ -9,7 +9,7 @@ from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.scripted.assemble import AssembledCommand
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
-from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE_COMMANDS
+from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE_COMMANDS, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.pieces import PartialText, ShellValue
 from gangplan.imports.variables import SET_BY_TORCHRUN
@@ -118,7 +118,7 @@ class Surroundings:
             "LOCAL_RANK",
         ):
             return "drop", "the run's workers know each other by themselves"
-        if FIRST_HOST in whole or ALL_HOSTS in whole:
+        if any(host in whole for host in (FIRST_HOST, ALL_HOSTS, THIS_HOST)):
             return "drop", "which hosts a run has is known when it starts, to what starts its ranks"
         if name.startswith(("SLURM_", "PBS_")):
             return "drop", "a run has no scheduler other than Kueue"

@@ -14,6 +14,12 @@ from gangplan.imports.scripted.conditions import evaluate_condition, split_shell
 from gangplan.imports.scripted.containers import find_container_start
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.imports.scripted.hosts import (
+    build_shell_command,
+    find_remote_start,
+    number_rounds,
+    unwrap_remote_shell,
+)
 from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_nested_launch
 from gangplan.imports.scripted.launch import (
     is_launcher_start,
@@ -30,6 +36,8 @@ from gangplan.plan.launchers.shell import ShellWord
 _ENVIRONMENTS = re.compile(
     r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
 )
+# What makes a text more than the words of one command, outside of quotes.
+_SEVERAL, _QUOTED = re.compile(r"[;&|<>\n]"), re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.")
 _OUTSIDE = re.compile(r"\$\{?([A-Za-z_]\w*|[1-9])")
 
 
@@ -115,8 +123,13 @@ class ScriptWalk:
         )
         if len(fields) != 1 or fields[0].is_open or not name.strip().isidentifier():
             return False
-        self.scope.values[name.strip()] = fields[0].text
-        self._gone(one, one.marks[1].end, one.marks[2].begin, "the loop has one round")
+        why, value = "the loop has one round", fields[0].text
+        if value == idioms.ALL_HOSTS:
+            why, value = "each worker of a run starts it itself", idioms.THIS_HOST
+            if not number_rounds(self.scope, rest, self.script.text[one.marks[1].end : one.marks[2].begin]):
+                return False
+        self.scope.values[name.strip()] = value
+        self._gone(one, one.marks[1].end, one.marks[2].begin, why)
         self.all(one.marks[1].end, one.marks[2].begin, depth + 1)
         return True
 
@@ -257,6 +270,14 @@ class ScriptWalk:
                     "Write the launch of one run without a function.",
                 )
             )
+        if item.kind in ("launch", "program") and find_remote_start(texts[skip_prefixes(texts) :]):
+            self.refusals.append(
+                ScriptRefusal(
+                    begin,
+                    "it starts a part of the job on a host by ssh",
+                    "Write the program that each host runs without it: every worker of a run starts it itself.",
+                )
+            )
         self.items.append(item)
 
     def _folder(self, item: ScriptItem, fields: list[ExpandedWord]) -> None:
@@ -277,16 +298,16 @@ class ScriptWalk:
             found = self.scope.fields(self.script.text[word.begin : word.end])
             fields += found
             words += [word] * len(found)
-        if (
-            fields
-            and fields[0].text == "eval"
-            and len(fields) > 1
-            and not any(one.is_open for one in fields[1:])
-        ):
-            joined_words = split_shell_words(" ".join(one.text for one in fields[1:]))
-            fields = [one for text in joined_words for one in self.scope.fields(text)]
-            words = [words[-1]] * len(fields)
-        return fields, words
+        if fields and fields[0].text == "eval" and len(fields) > 1:
+            joined = " ".join(one.text for one in fields[1:])
+            if _SEVERAL.search(_QUOTED.sub("", joined)):
+                fields = build_shell_command(fields[1:])
+                words = [words[-1]] * len(fields)
+            elif not any(one.is_open for one in fields[1:]):
+                fields = [one for text in split_shell_words(joined) for one in self.scope.fields(text)]
+                words = [words[-1]] * len(fields)
+        inner = unwrap_remote_shell(fields)
+        return inner, words if inner is fields else [words[-1]] * len(inner)
 
     def _kind(self, part: ScriptCommand, texts: list[str]) -> tuple[ItemKind, str]:
         """Return the kind of a simple command, and why it is dropped."""
