@@ -315,6 +315,22 @@ def test_folders_of_nfs_become_volumes_of_the_team(tmp_path: Path) -> None:
     assert {row.why for row in one.runs["lab"].differences} == {"a claim of the team shows the same folder"}
 
 
+def test_a_secret_is_asked_about_and_never_copied(tmp_path: Path) -> None:
+    key = "9b1f7e52c0d84a63bf21" + "e07d5c9a8b3640fe712d"
+    box = container(more=f"env: [{{name: WANDB_API_KEY, value: {key}}}, {{name: DEPTH, value: '4'}}], ")
+    batch = read(tmp_path, "pytorchjob", pytorchjob(pod(box)))
+    (one,) = batch.imported
+    assert one.is_right, one.findings
+    assert one.draft.values["env"] == {"DEPTH": "4"}
+    (question,) = [
+        found for found in batch.everything if found.rule == IMPORT_ASKED and "secret" in found.message
+    ]
+    assert "WANDB_API_KEY looks like a secret, and is not copied" in question.message
+    assert "secrets: {env: {WANDB_API_KEY: SECRET/KEY}}" in (question.help or "")
+    (row,) = [row for row in one.runs["lab"].differences if row.what == "WANDB_API_KEY"]
+    assert (row.source, row.run) == ("(hidden)", None)
+
+
 def test_placeholders_are_filled_in() -> None:
     text = "image: <account>.example.com/<my tag>, claim: YOUR_CLAIM, <other>, $A, MY_YOUR_CLAIM_2"
     assert fill(text, {"account": "123", "my tag": "x:1", "YOUR_CLAIM": "data", "A": "1"}) == (
