@@ -228,7 +228,8 @@ class _Word:
             self._add(raw, is_open=True, is_quoted=is_quoted)
             return
         name, index, how = found["name"], found["index"] or "", found["how"] or ""
-        self.scope.used.add(name)
+        if not how.endswith("="):
+            self.scope.used.add(name)
         value = self.scope.values.get(name)
         if index in ("[@]", "[*]") and not found["length"] and not how:
             self._all(value, raw, is_quoted)
@@ -255,6 +256,8 @@ class _Word:
                 self._known(value, shown, is_quoted)
             else:
                 self._read(found["rest"], is_quoted, is_inside=True)
+                if how.endswith("="):
+                    self.scope.values[name] = self.scope.value(found["rest"])
         elif how.endswith("+"):
             if name in self.scope.values and (value != "" or ":" not in how):
                 self._read(found["rest"], is_quoted, is_inside=True)

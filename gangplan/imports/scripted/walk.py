@@ -38,6 +38,7 @@ _ENVIRONMENTS = re.compile(
 )
 # What makes a text more than the words of one command, outside of quotes.
 _SEVERAL, _QUOTED = re.compile(r"[;&|<>\n]"), re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.")
+_DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*):?=")
 _OUTSIDE = re.compile(r"\$\{?([A-Za-z_]\w*|[1-9])")
 
 
@@ -240,12 +241,18 @@ class ScriptWalk:
             self._declared(first, begin, end)
             return
         kind, why = self._kind(lead, texts)
+        names = set[str]()
+        if texts[:1] == [":"] and (
+            names := set(_DEFAULTED.findall("".join(word.text for word in lead.words)))
+        ):
+            kind = "set"
         item = ScriptItem(
             kind,
             begin,
             end,
             [lead] if kind in ("launch", "program") else parts,
             why,
+            names,
             fields=fields,
             words=words,
         )
