@@ -42,6 +42,13 @@ CASES: dict[str, tuple[str, str, str, dict[str, object]]] = {
     "a text around an unknown value": (
         "slurm", SLURM + 'if [ -z "a$OUTSIDE" ]; then\n  srun ./y\nelse\n  srun ./x\nfi\n', "./x", {}
     ),
+    "defaults that : sets": (
+        "slurm", SLURM + ': ${DIR:="/work/my p"}\n: "${N:=4}" ${FREE:=1}\nsrun ./x $DIR/a "$DIR/b" ${N:-9}\n',
+        "./x /work/my p/a /work/my p/b 4", {},
+    ),
+    "an own default for a path": (
+        "slurm", SLURM + ': ${DIR:=$HOME/run}\n: ${FREE:=1}\nsrun ./x $DIR\n', "./x $HOME/run", {},
+    ),
 }  # fmt: skip
 
 
@@ -76,3 +83,36 @@ def test_a_condition_that_stays_open_says_what_to_give(tmp_path: Path) -> None:
 )
 def test_defaults_inside_defaults_go_with_them(text: str, wanted: str) -> None:
     assert fill_script_variables(text, {"A": "1"}) == wanted
+
+
+def test_a_default_that_nothing_uses_is_dropped(tmp_path: Path) -> None:
+    script = SLURM + ": ${A:=1} ${B:=2}\n: ${C:=3}\nsrun ./x $A\n"
+    (one,) = imported(tmp_path, "slurm", script, "job.sh", image="openmpi").imported
+    told = [(entry.state, entry.why or entry.to) for entry in one.draft.work.entries() if ":=" in entry.value]
+    assert told == [("mapped", "command"), ("dropped", "nothing uses it")]
+
+
+# A variable and its value; whether the run has it.
+INTERFACES = [
+    ("NCCL_SOCKET_IFNAME", "hsn0", False),
+    ("NCCL_SOCKET_IFNAME", "=ib0,ib1", False),
+    ("NCCL_SOCKET_IFNAME", "^lo,docker0", True),
+    ("NCCL_SOCKET_IFNAME", "eth", True),
+    ("GLOO_SOCKET_IFNAME", "eno1", False),
+    ("GLOO_SOCKET_IFNAME", "eth0", True),
+    ("FI_TCP_IFACE", "bond0", False),
+    ("OMPI_MCA_btl_tcp_if_include", "10.0.0.0/8", True),
+    ("NCCL_IB_HCA", "mlx5", True),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "is_kept"), INTERFACES)
+def test_interfaces_of_the_old_nodes_do_not_come_along(
+    name: str, value: str, is_kept: bool, tmp_path: Path
+) -> None:
+    script = SLURM + f"export {name}={value}\nsrun python train.py\n"
+    (one,) = imported(tmp_path, "slurm", script, "job.sh", image="pytorch").imported
+    assert one.draft.values.get("env", {}) == ({name: value} if is_kept else {})
+    assert one.is_right, one.findings
+    (entry,) = [entry for entry in one.draft.work.entries() if entry.name == f"export {name}"]
+    assert (entry.state, "interfaces" in entry.why) == (("mapped", False) if is_kept else ("dropped", True))
