@@ -118,3 +118,32 @@ def test_words_of_ssh_and_of_the_own_host() -> None:
     )
     assert all(map(is_own_host, own))
     assert not any(map(is_own_host, ("$MASTER", "$(hostname | sed x)", "node1")))
+
+
+TORCH = "torchrun --nnodes 3 --nproc_per_node 4 train.py"
+# The launch; variables in env.
+PER_HOST = {
+    f"mpirun -np 3 --map-by node -x NCCL_DEBUG=INFO -x PATH {TORCH}": {"NCCL_DEBUG": "INFO"},
+    f"mpirun -npernode 1 {TORCH}": {},
+    "mpirun -np 3 bash -c 'accelerate launch --machine_rank $OMPI_COMM_WORLD_RANK --num_machines 3 train.py'": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("launch", PER_HOST)
+def test_workers_start_themselves_what_mpirun_starts_on_each_host(launch: str, tmp_path: Path) -> None:
+    env = PER_HOST[launch]
+    (one,) = imported(tmp_path, "slurm", SLURM + launch + "\n", "job.sh", image="pytorch").imported
+    text = " ".join(one.draft.values["command"])
+    assert "mpirun" not in text
+    assert "train.py" in text
+    assert one.draft.work.start == "torch"
+    assert (one.draft.values["workers"], one.draft.values.get("slots")) == (3, None)
+    assert one.draft.values.get("env", {}) == env
+    assert one.is_right, one.findings
+
+
+def test_an_mpirun_with_several_ranks_on_a_host_stays(tmp_path: Path) -> None:
+    (one,) = imported(
+        tmp_path, "slurm", SLURM + f"mpirun -np 6 {TORCH}\n", "job.sh", image="openmpi"
+    ).imported
+    assert one.draft.work.start == "mpi"
