@@ -25,6 +25,7 @@ _INTERFACES = re.compile(
     r"(?:NCCL|RCCL|GLOO|TP)_SOCKET_IFNAME|HOROVOD_GLOO_IFACE|(?:I_MPI_)?HYDRA_IFACE|FI_(?:TCP|SOCKETS|UDP)_IFACE"
     r"|(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_include"
 )
+_CARDS = re.compile(r"(?:eth[1-9]|en[opsx]|em|ib|bond|team|br|hsn|p\d+p)[\w.]*(?:,.*)?")
 _POD_INTERFACES = re.compile(r"\^.*|=?(?:lo|e|et|eth|eth0)(?:,(?:lo|eth|eth0))*|[\d.]+/\d+(?:,[\d.]+/\d+)*|")
 _MEETING = SET_BY_TORCHRUN | {
     "MASTER_NODE", "HEAD_NODE", "HEAD_NODE_IP", "GPUS_PER_NODE", "HOSTNAMES", "COUNT_NODE", "NODELIST", "HOSTFILE", "WORLD_RANK",
@@ -132,7 +133,10 @@ class Surroundings:
             return "drop", "the GPUs of a worker are its own"
         if _PATHS.fullmatch(name) and (texts or name in ("PATH", "LD_LIBRARY_PATH") or value is None):
             return "drop", "the image brings its software"
-        if isinstance(value, str) and _INTERFACES.fullmatch(name) and not _POD_INTERFACES.fullmatch(value):
+        if isinstance(value, str) and (
+            (_INTERFACES.fullmatch(name) and not _POD_INTERFACES.fullmatch(value))
+            or (name == "UCX_NET_DEVICES" and _CARDS.fullmatch(value))
+        ):
             return "drop", "the pods of a run have other interfaces than the nodes of the old cluster"
         if _SECRET.fullmatch(name) and value not in ("", "0", "false"):
             return "ask", "it looks like a secret, which belongs into a Secret of the cluster (secrets.env)"
