@@ -71,6 +71,30 @@ def test_a_condition_that_stays_open_says_what_to_give(tmp_path: Path) -> None:
     )
 
 
+# Scripts whose only program is inside a compound command; the command of the run.
+INSIDE = {
+    "a loop": 'seeds=(1 2 3)\nOUT=out\nfor seed in "${seeds[@]}"; do\n  ./x --seed $seed --out $OUT\ndone\n',
+    "a branch": "if [ -f last ]; then\n  ./x --resume\nelse\n  ./x\nfi\n",
+    "lines of a file": "while read -r one; do\n  ./x $one\ndone < seeds.txt\n",
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_program_inside_a_loop_or_branch_is_the_run_as_a_whole(name: str, tmp_path: Path) -> None:
+    head = "#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=1\nmodule load x\n"
+    (one,) = imported(tmp_path, "slurm", head + INSIDE[name], "job.sbatch", image="openmpi").imported
+    assert one.draft.values["command"] == ["bash", "-c", INSIDE[name].strip()]
+    assert one.is_right, one.findings
+    told = {entry.where.line: entry.state for entry in one.draft.work.entries() if entry.where.line > 3}
+    assert told == dict.fromkeys(range(4, 4 + INSIDE[name].count("\n")), "mapped")
+
+
+def test_what_all_of_an_array_is_stays_in_a_script(tmp_path: Path) -> None:
+    script = SLURM + 'more=(a b)\npip install "${more[@]}"\nsrun ./x\n'
+    (one,) = imported(tmp_path, "slurm", script, "job.sbatch", image="openmpi").imported
+    assert 'pip install "${more[@]}"' in one.draft.values["command"][-1]
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -102,6 +126,8 @@ INTERFACES = [
     ("GLOO_SOCKET_IFNAME", "eth0", True),
     ("FI_TCP_IFACE", "bond0", False),
     ("OMPI_MCA_btl_tcp_if_include", "10.0.0.0/8", True),
+    ("UCX_NET_DEVICES", "ens7", False),
+    ("UCX_NET_DEVICES", "mlx5_0:1", True),
     ("NCCL_IB_HCA", "mlx5", True),
 ]
 

@@ -34,6 +34,7 @@ class ScriptItem:
     is_background: bool = False
     is_conditional: bool = False
     is_function: bool = False
+    has_program: bool = False
     text: str = ""
     paths: list[FieldPath] = field(default_factory=list)
 

@@ -106,7 +106,7 @@ def fill_script_variables(text: str, values: Mapping[str, str]) -> str:
         lambda found: values[found[1] or found[2]],
         text,
     )
-    bare = re.compile(rf"(?<![\w$])(?:{names})(?!\w)")
+    bare = re.compile(rf"(?<![\w$])(?:{'|'.join(filter(str.isidentifier, values)) or '(?!)'})(?!\w)")
     return _NUMBERED.sub(lambda found: bare.sub(lambda name: values[name[0]], found[0]), text)
 
 

@@ -28,7 +28,7 @@ from gangplan.imports.scripted.launch import (
     strip_scheduler_start,
 )
 from gangplan.imports.scripted.parts import ScriptCommand, Statement
-from gangplan.imports.scripted.pieces import ExpandedWord
+from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
 from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_statements
 from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.shell import ShellWord
@@ -191,11 +191,16 @@ class ScriptWalk:
             self.scope.values[one.name] = None
         is_idle = all(kind == "drop" for kind in kinds)
         kind: ItemKind = "set" if is_idle and names else "drop" if is_idle else "keep"
-        self.items.append(
-            ScriptItem(
-                kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True
-            )
+        item = ScriptItem(
+            kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True
         )
+        elsewhere = any(find_remote_start(self._texts(part)) for part in one.parts if part.words)
+        if "program" in kinds and not begins and not elsewhere:
+            text = self.script.text[one.begin : one.end].strip()
+            item.has_program = True
+            item.fields = build_shell_command([ExpandedWord((WordPiece(text),))])
+            item.words = [ShellWord(text, one.begin, one.end)] * len(item.fields)
+        self.items.append(item)
 
     def _open_names(self, one: Statement) -> list[str]:
         """Return the variables in the conditions of an `if` that only its surroundings can set."""
