@@ -315,6 +315,23 @@ def test_folders_of_nfs_become_volumes_of_the_team(tmp_path: Path) -> None:
     assert {row.why for row in one.runs["lab"].differences} == {"a claim of the team shows the same folder"}
 
 
+def test_a_key_whose_file_has_another_name_is_asked_about(tmp_path: Path) -> None:
+    """The program would not find its file; a mount at a folder with a slash behind is the same folder."""
+    items = "items: [{key: cert, path: curve.cert}, {key: same, path: same}], defaultMode: 420"
+    box = container(more="volumeMounts: [{name: c, mountPath: /keys/}], ")
+    batch = read(
+        tmp_path, "pytorchjob",
+        pytorchjob(pod(box, more=f"volumes: [{{name: c, configMap: {{name: curve, {items}}}}}], ")),
+    )  # fmt: skip
+    (one,) = batch.imported
+    assert one.is_right, one.findings
+    assert [found for found in asked(batch) if "the file is called cert there, not curve.cert" in found]
+    states = {entry.name.rpartition("configMap.")[2]: entry.state for entry in one.draft.work.entries()}
+    assert (states["items[0].path"], states["items[1].path"]) == ("asked", "dropped")
+    assert states["defaultMode"] == "defaulted"
+    assert not [row for row in one.runs["lab"].differences if row.area == "volumes"]
+
+
 def test_a_secret_is_asked_about_and_never_copied(tmp_path: Path) -> None:
     key = "9b1f7e52c0d84a63bf21" + "e07d5c9a8b3640fe712d"
     box = container(more=f"env: [{{name: WANDB_API_KEY, value: {key}}}, {{name: DEPTH, value: '4'}}], ")
