@@ -218,6 +218,10 @@ REFUSED: dict[str, tuple[str, str, int, str, str]] = {
         "pytorchjob", pytorchjob(pod(container("[torchrun, train.py, '--epochs=${EPOCHS}', --lr, $LR]"))), 4,
         "nothing has filled in $EPOCHS and $LR, and no shell reads the command", "--set EPOCHS=VALUE --set LR=VALUE.",
     ),
+    "a template's own forms of a variable": (
+        "pytorchjob", pytorchjob(pod(container())).replace("registry.example.com/t/lens:1", "'r.example.com/${build:lens,.}'"), 4,
+        "nothing has filled in ${build:lens,.}", "--set build=VALUE",
+    ),
     "blanks": (
         "pytorchjob", pytorchjob(pod(container(), more="volumes: [{name: d, persistentVolumeClaim: {claimName: REPLACE_WITH_YOUR_PVC}}], ")),
         4, "nothing has filled in REPLACE_WITH_YOUR_PVC", "--set REPLACE_WITH_YOUR_PVC=VALUE.",
@@ -349,9 +353,9 @@ def test_a_secret_is_asked_about_and_never_copied(tmp_path: Path) -> None:
 
 
 def test_placeholders_are_filled_in() -> None:
-    text = "image: <account>.example.com/<my tag>, claim: YOUR_CLAIM, <other>, $A, MY_YOUR_CLAIM_2"
+    text = "image: <account>.example.com/<my tag>, claim: YOUR_CLAIM, <other>, $A, MY_YOUR_CLAIM_2, ${A:b,c} ${A,b} ${A:0:1} ${A,,}"
     assert fill(text, {"account": "123", "my tag": "x:1", "YOUR_CLAIM": "data", "A": "1"}) == (
-        "image: 123.example.com/x:1, claim: data, <other>, 1, MY_YOUR_CLAIM_2"
+        "image: 123.example.com/x:1, claim: data, <other>, 1, MY_YOUR_CLAIM_2, 1 1 ${A:0:1} ${A,,}"
     )
 
 
