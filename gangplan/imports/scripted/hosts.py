@@ -26,7 +26,7 @@ _OWN_HOST = re.compile(
 _NUMBER = "$SLURM_NODEID"
 
 
-def number_rounds(scope: ScriptScope, head: str, body: str) -> bool:
+def set_round_numbers(scope: ScriptScope, head: str, body: str) -> bool:
     """Give what counts the rounds of a loop over all hosts the number of the worker.
 
     Return False if it is not known, or if the loop has a round for each rank: the file of PBS names a host once

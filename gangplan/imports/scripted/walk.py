@@ -17,7 +17,7 @@ from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.hosts import (
     build_shell_command,
     find_remote_start,
-    number_rounds,
+    set_round_numbers,
     unwrap_remote_shell,
 )
 from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_nested_launch
@@ -127,7 +127,9 @@ class ScriptWalk:
         why, value = "the loop has one round", fields[0].text
         if value == idioms.ALL_HOSTS:
             why, value = "each worker of a run starts it itself", idioms.THIS_HOST
-            if not number_rounds(self.scope, rest, self.script.text[one.marks[1].end : one.marks[2].begin]):
+            if not set_round_numbers(
+                self.scope, rest, self.script.text[one.marks[1].end : one.marks[2].begin]
+            ):
                 return False
         self.scope.values[name.strip()] = value
         self._gone(one, one.marks[1].end, one.marks[2].begin, why)
