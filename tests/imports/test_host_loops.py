@@ -142,6 +142,12 @@ def test_workers_start_themselves_what_mpirun_starts_on_each_host(launch: str, t
     assert one.is_right, one.findings
 
 
+def test_each_line_of_an_mpirun_on_each_host_is_in_the_account(tmp_path: Path) -> None:
+    script = SLURM + f"mpirun -np 3 \\\n  -machinefile hosts \\\n  --map-by node \\\n  {TORCH}\n"
+    (one,) = imported(tmp_path, "slurm", script, "job.sh", image="pytorch").imported
+    assert {3, 4, 5, 6} <= {entry.where.line for entry in one.draft.work.entries()}
+
+
 def test_an_mpirun_with_several_ranks_on_a_host_stays(tmp_path: Path) -> None:
     (one,) = imported(
         tmp_path, "slurm", SLURM + f"mpirun -np 6 {TORCH}\n", "job.sh", image="openmpi"

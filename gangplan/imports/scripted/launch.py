@@ -130,8 +130,10 @@ def _read_per_host_start(
     if found is None:
         return at
     launch.starter = program_name_of(texts[at])
-    node = _add_launch_leaf(launch, script, account, at, at + found.begin, launch.starter)
-    node.dropped("every worker of a run starts its ranks itself")
+    rows = _group_launch_words_by_line(launch, script, at, at + found.begin)
+    for row in rows:
+        node = _add_launch_leaf(launch, script, account, row[0], row[-1] + 1, launch.starter)
+        node.dropped("every worker of a run starts its ranks itself")
     for name, value in found.env:
         wanted.variable(name, value, node)
     return at + found.begin
