@@ -64,9 +64,10 @@ def _map_env_variable(draft: SpecDraft, one: SourceVariable) -> None:
 def convert_env_value(draft: SpecDraft, one: SourceVariable) -> str | dict[str, str] | None:
     """Return the value of a variable as a spec writes it.
 
-    Return None for what `env` of setup and sidecars cannot take: a bad name, a long value, another source.
+    Return None for what `env` of setup and sidecars cannot take: a bad name, a long value, a secret, another
+    source.
     """
-    if not re.fullmatch(ENV_NAME, one.name) or len(one.value or "") > 32768:
+    if not re.fullmatch(ENV_NAME, one.name) or len(one.value or "") > 32768 or one.is_secret():
         return None
     if one.source == "":
         return one.value or ""
@@ -81,6 +82,13 @@ def _map_plain_env_value(draft: SpecDraft, one: SourceVariable, node: SourceNode
     value = one.value or ""
     if len(value) > 32768:
         node.asked("the value is too long for a variable")
+        return
+    if one.is_secret():
+        draft.ask(
+            node,
+            f"{one.name} looks like a secret, and is not copied: it belongs into a Secret of the cluster",
+            f"Revoke it, put a new one into a Secret, and name that: secrets: {{env: {{{one.name}: SECRET/KEY}}}}.",
+        )
         return
     if one.name == "PATH" and not {"/usr/bin", "/bin"} & set(value.split(":")):
         draft.ask(

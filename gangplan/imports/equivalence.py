@@ -93,6 +93,8 @@ def _compare_job_fact(
 ) -> ComparedFact:
     theirs, ours = source.facts.get(key), run.facts.get(key)
     is_same = theirs is not None and ours is not None and _is_same_job_fact(draft, theirs, ours)
+    if theirs is not None and ours is None and run.is_privileged and key[1].startswith("capability "):
+        return ComparedFact(*key, theirs.value, "privileged", True)
     why = "" if is_same or theirs is None else _explain_fact_difference(draft, theirs)
     return ComparedFact(*key, theirs.value if theirs else None, ours.value if ours else None, is_same, why)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 
@@ -9,6 +10,7 @@ from gangplan.generators.scripts import SCRIPT_FILES, SCRIPTS_FOLDER, SCRIPTS_VO
 from gangplan.imports.account import SourceNode
 from gangplan.imports.made import MadeNode
 from gangplan.records import dataclass
+from gangplan.validate.secrets import HIDDEN, RANDOM_TEXT, find_secrets
 
 # Kinds of volumes by their field, and the field that names what is mounted (core/v1, Kubernetes 1.34).
 _REFERENCES = {
@@ -42,8 +44,15 @@ class SourceVariable:
     reference: str = ""
 
     def shown(self) -> str:
-        """Return the value or the source, for people and for comparisons."""
+        """Return the value or the source, for people and for comparisons; never a secret."""
+        if self.is_secret():
+            return HIDDEN
         return f"{self.source} {self.reference}" if self.source else self.value or ""
+
+    def is_secret(self) -> bool:
+        """Return whether the value itself is a secret, by its form or by the name of the variable."""
+        text = f"{self.name}: {json.dumps(self.value or '')}\n"
+        return not self.source and any(one.what != RANDOM_TEXT for one in find_secrets(text))
 
 
 @dataclass(frozen=True, slots=True)

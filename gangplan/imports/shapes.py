@@ -37,9 +37,10 @@ class Fact:
 
 @dataclass(slots=True)
 class JobShape:
-    """All facts of one job, by area and what they are about."""
+    """All facts of one job, by area and what they are about; a privileged pod has every capability."""
 
     facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
+    is_privileged: bool = False
 
     def add(self, area: str, what: str, value: object, node: SourceNode | None = None) -> None:
         """Add a fact; the first one of its kind stays."""
@@ -73,7 +74,8 @@ def describe_source_shape(draft: SpecDraft) -> JobShape:
             if one.name not in work.sets:
                 shape.add("environment", one.name, one.shown(), one.node)
         for mount in role.pod.main.mounts:
-            shape.add("volumes", mount.path, list_mounts(role.pod.main).get(mount.path, ""), mount.node)
+            held = list_mounts(role.pod.main).get(mount.path, "")
+            shape.add("volumes", mount.path.rstrip("/") or "/", held, mount.node)
         for name in ("hostNetwork", "hostIPC", "hostPID"):
             if role.pod.node[name].value is True:
                 shape.add("network" if name == "hostNetwork" else "access", name, "true", role.pod.node[name])
@@ -164,6 +166,7 @@ def _add_container_facts(shape: JobShape, role: str, pod: Mapping[str, Any]) -> 
             shape.add("volumes", mount["mountPath"], _describe_volume_source(volumes.get(mount["name"], {})))
     if pod.get("hostNetwork"):
         shape.add("network", "hostNetwork", "true")
+    shape.is_privileged |= container.get("securityContext", {}).get("privileged") is True
     for one in container.get("securityContext", {}).get("capabilities", {}).get("add", ()):
         shape.add("access", f"capability {one}", "added")
 

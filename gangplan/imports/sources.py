@@ -24,7 +24,10 @@ _LIMITS = FileLimits(max_bytes=4 << 20, max_depth=64, max_entries=200_000)
 _MOST_FILES = 5000
 # The name of a source that is a value, in place of its file.
 GIVEN = "source"
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^{}]*))?\}|\$([A-Z_][A-Z0-9_]*)")
+# Templates have forms that no shell has: ${BUILD:image}, ${POOL,default}.
+_VARIABLE = re.compile(
+    r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(?::?-|[:,](?=[A-Za-z./]))([^{}]*))?\}|\$([A-Z_][A-Z0-9_]*)"
+)
 _HELM = re.compile(r"\{\{.*?\}\}")
 # What a reader of a published manifest has to replace: <account>, REPLACE_WITH_YOUR_CLAIM, CHANGE_ME.
 _BLANK = re.compile(r"<([A-Za-z][A-Za-z0-9_ .-]*)>|\b((?:REPLACE_WITH|YOUR)_[A-Z0-9_]+|CHANGE_?ME)\b")

@@ -45,7 +45,8 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Sourc
     spec = root["spec"]
     reference = spec["runtimeRef"]
     runtime, known = _find_training_runtime(spec, others)
-    trainer = spec["trainer"]
+    alone = _find_job_without_label(runtime)
+    trainer = spec["trainer"] if alone is None else spec["absent"]
     reference.dropped(_OWN)
     policy = runtime["spec"]["mlPolicy"] if runtime else None
     kind = known.kind if known else _find_policy_framework(policy)
@@ -75,7 +76,12 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Sourc
                 "Use an image that has MPI and an SSH server.",
             )
         )
-    _map_node_and_rank_counts(work, policy, trainer)
+    count = policy["numNodes"] if policy else trainer["absent"]
+    if alone is not None:
+        _ask_about_job_without_label(work, spec["trainer"], alone)
+        count.dropped("Trainer sets the number of pods of the job with its label, and no job has it")
+        count = alone["template"]["spec"]["parallelism"]
+    _map_node_and_rank_counts(work, count, trainer)
     _map_trainjob_policies(spec, runtime, work)
     if kind == "mpi" and policy:
         _map_mpi_policy(work, policy["mpi"])
@@ -111,6 +117,25 @@ def _find_training_runtime(
     return None, known
 
 
+def _find_job_without_label(runtime: SourceNode | None) -> SourceNode | None:
+    """Return the only job of a runtime if it has no label of Trainer, nor the name that Trainer's own jobs have."""
+    jobs = list(runtime.at("spec", "template", "spec", "replicatedJobs").items()) if runtime else []
+    if len(jobs) != 1 or jobs[0]["name"].text() == _NODE:
+        return None
+    labelled = jobs[0].at("template", "metadata", "labels", ANCESTOR_LABEL).text()
+    return None if labelled else jobs[0]
+
+
+def _ask_about_job_without_label(work: SourceJob, trainer: SourceNode, job: SourceNode) -> None:
+    """Ask about a TrainJob's trainer that Trainer gives to no pod, so that the runtime's own container runs."""
+    if not trainer:
+        return
+    message = f"Trainer gives trainer: to the job with the label {ANCESTOR_LABEL}: trainer, and {job['name'].text()} lacks it"
+    help = "The run is what the runtime says; add the label to its job's template.metadata, and import again, where trainer: is meant."
+    trainer.asked(message)
+    work.questions.append((trainer, message, help))
+
+
 def _find_policy_framework(policy: SourceNode | None) -> str:
     if policy is not None:
         for name in _STARTS:
@@ -138,6 +163,8 @@ def _read_runtime_roles(
         one.at("template", "metadata", "labels", ANCESTOR_LABEL).text(): name for name, one in jobs.items()
     }
     lead = steps.get("trainer") or (_LAUNCHER if kind == "mpi" and _LAUNCHER in jobs else _NODE)
+    if _find_job_without_label(runtime) is not None:
+        (lead,) = jobs
     names = [lead] if lead == _NODE or _NODE not in jobs else [lead, _NODE]
     roles: list[PodRole] = []
     for name in names:
@@ -209,9 +236,9 @@ def _build_container_from_trainer(trainer: SourceNode, known: KnownRuntime | Non
     )  # fmt: skip
 
 
-def _map_node_and_rank_counts(work: SourceJob, policy: SourceNode | None, trainer: SourceNode) -> None:
-    """Set the number of nodes, and the ranks on each."""
-    stated, usual = trainer["numNodes"], policy["numNodes"] if policy else trainer["absent"]
+def _map_node_and_rank_counts(work: SourceJob, usual: SourceNode, trainer: SourceNode) -> None:
+    """Set the number of nodes, which the runtime says if the TrainJob does not, and the ranks on each."""
+    stated = trainer["numNodes"]
     count = stated.count() or usual.count() or 1
     usual.dropped(REPLACED_REASON) if stated else usual.mapped("workers")
     work.settings["workers"] = SourceSetting(

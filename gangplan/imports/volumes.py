@@ -6,6 +6,7 @@ import posixpath
 import re
 from typing import Any
 
+from gangplan.imports.account import SourceNode
 from gangplan.imports.amounts import convert_memory
 from gangplan.imports.draft import SpecDraft, has_file_field
 from gangplan.imports.environment import suggest_team_reference
@@ -20,6 +21,7 @@ _SHM = "/dev/shm"
 # The folder of volumes that every pod gets: of the service account, and the kubelet's own.
 _TOKENS = "/var/run/secrets/kubernetes.io"
 _MODES = ("ReadWriteMany",)
+_MODE = 0o644
 
 
 def map_volumes(draft: SpecDraft, role: PodRole) -> None:
@@ -159,8 +161,7 @@ def _map_secret_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolum
         volume.node.dropped("a run has keys of its own for SSH")
         mount.node.dropped("a run has keys of its own for SSH")
         return
-    if source["items"]:
-        source["items"].asked("a run mounts all keys of a secret, under their own names")
+    _map_keys_to_files(draft, source, "secret")
     source["defaultMode"].dropped("files of secrets are readable by the run's group")
     source["optional"].asked("a secret that a run mounts has to exist")
     if draft.put(f"secrets.files/{volume.reference}", path, source["secretName"]):
@@ -215,6 +216,22 @@ def _map_ephemeral_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVo
     _set_scratch_space(draft, mount, volume, {"size": size, "medium": "local", "path": path}, False)
 
 
+def _map_keys_to_files(draft: SpecDraft, source: SourceNode, what: str) -> None:
+    """Account for the keys that a volume chooses; ask about one whose file has another name."""
+    why = f"a run mounts all keys of a {what}, under their own names"
+    for one in source["items"].items():
+        if one["mode"]:
+            one["mode"].asked(f"all files of a {what} have one mode")
+        key, path = one["key"].text(), one["path"].text()
+        if key != path:
+            draft.ask(
+                one["path"],
+                f"{why}: the file is called {key} there, not {path}",
+                f"Rename the key of the {what}, or let the program read {key}.",
+            )
+        one.dropped(why)
+
+
 def _map_config_map_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     source = volume.node["configMap"]
     if not has_file_field("files"):
@@ -225,9 +242,11 @@ def _map_config_map_volume(draft: SpecDraft, mount: SourceMount, volume: SourceV
         )
         mount.node["mountPath"].asked("no field of a spec mounts a ConfigMap")
         return
-    if source["items"]:
-        source["items"].asked("a run mounts all keys of a ConfigMap, under their own names")
-    source["defaultMode"].asked("files of ConfigMaps have the mode 0644")
+    _map_keys_to_files(draft, source, "ConfigMap")
+    if source["defaultMode"].number() == _MODE:
+        source["defaultMode"].same("files of ConfigMaps have the mode 0644")
+    else:
+        source["defaultMode"].asked("files of ConfigMaps have the mode 0644")
     if draft.put(f"files/{volume.reference}", path, source["name"]):
         mount.node["mountPath"].mapped("files")
         mount.node["readOnly"].same("files are read-only")

@@ -85,7 +85,7 @@ def _explain_hidden_files(path: str, image: PulledImage | None) -> str:
     if is_in_folder(path, ROOT_HOME):
         user = f"user {image.uid}" if image else "not root"
         return f"only root may enter {ROOT_HOME}, and the run is {user}"
-    if path == SCRATCH_FOLDER:
+    if path == SCRATCH_FOLDER and (image is None or image.mpi is not None):
         return "MPI keeps sockets and files of one host there, and all pods would share them"
     for file, what in _list_needed_image_files(image):
         if is_in_folder(file, path):

@@ -301,3 +301,39 @@ def test_a_runtime_may_be_in_another_file(tmp_path: Path) -> None:
     (one,) = batch.imported
     assert one.draft.values["gpus"] == 2
     assert not batch.findings
+
+
+def test_a_runtime_whose_only_job_lacks_the_label_runs_its_own_container(tmp_path: Path) -> None:
+    """Trainer v2.3 gives what a TrainJob says to the job with its label (jobset.go); this one runs as it is."""
+    runtime = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: hive}
+spec:
+  mlPolicy: {numNodes: 2, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: trainer
+        template:
+          spec:
+            parallelism: 4
+            completions: 4
+            template:
+              spec:
+                containers:
+                - name: trainer
+                  image: registry.example.com/hive/base:1
+                  command: [torchrun, own.py]
+                  resources: {limits: {cpu: 8, memory: 64Gi, nvidia.com/gpu: 2}}
+"""
+    job = JOB[: JOB.index("  runtimePatches:")]
+    batch = imported(tmp_path, "trainjob", f"{job}---\n{runtime}")
+    (one,) = batch.imported
+    assert one.is_right, one.findings
+    assert (one.draft.values["command"], one.draft.values["workers"]) == (["python", "own.py"], 4)
+    (found,) = [each for each in batch.everything if "the job with the label" in each.message]
+    assert "trainer lacks it" in found.message
+    assert "add the label" in found.help
+    told = {entry.state for entry in one.draft.work.entries() if entry.name.startswith("spec.trainer.")}
+    assert told == {"asked"}

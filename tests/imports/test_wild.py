@@ -218,6 +218,10 @@ REFUSED: dict[str, tuple[str, str, int, str, str]] = {
         "pytorchjob", pytorchjob(pod(container("[torchrun, train.py, '--epochs=${EPOCHS}', --lr, $LR]"))), 4,
         "nothing has filled in $EPOCHS and $LR, and no shell reads the command", "--set EPOCHS=VALUE --set LR=VALUE.",
     ),
+    "a template's own forms of a variable": (
+        "pytorchjob", pytorchjob(pod(container())).replace("registry.example.com/t/lens:1", "'r.example.com/${build:lens,.}'"), 4,
+        "nothing has filled in ${build:lens,.}", "--set build=VALUE",
+    ),
     "blanks": (
         "pytorchjob", pytorchjob(pod(container(), more="volumes: [{name: d, persistentVolumeClaim: {claimName: REPLACE_WITH_YOUR_PVC}}], ")),
         4, "nothing has filled in REPLACE_WITH_YOUR_PVC", "--set REPLACE_WITH_YOUR_PVC=VALUE.",
@@ -315,10 +319,43 @@ def test_folders_of_nfs_become_volumes_of_the_team(tmp_path: Path) -> None:
     assert {row.why for row in one.runs["lab"].differences} == {"a claim of the team shows the same folder"}
 
 
+def test_a_key_whose_file_has_another_name_is_asked_about(tmp_path: Path) -> None:
+    """The program would not find its file; a mount at a folder with a slash behind is the same folder."""
+    items = "items: [{key: cert, path: curve.cert}, {key: same, path: same}], defaultMode: 420"
+    box = container(more="volumeMounts: [{name: c, mountPath: /keys/}], ")
+    batch = read(
+        tmp_path, "pytorchjob",
+        pytorchjob(pod(box, more=f"volumes: [{{name: c, configMap: {{name: curve, {items}}}}}], ")),
+    )  # fmt: skip
+    (one,) = batch.imported
+    assert one.is_right, one.findings
+    assert [found for found in asked(batch) if "the file is called cert there, not curve.cert" in found]
+    states = {entry.name.rpartition("configMap.")[2]: entry.state for entry in one.draft.work.entries()}
+    assert (states["items[0].path"], states["items[1].path"]) == ("asked", "dropped")
+    assert states["defaultMode"] == "defaulted"
+    assert not [row for row in one.runs["lab"].differences if row.area == "volumes"]
+
+
+def test_a_secret_is_asked_about_and_never_copied(tmp_path: Path) -> None:
+    key = "9b1f7e52c0d84a63bf21" + "e07d5c9a8b3640fe712d"
+    box = container(more=f"env: [{{name: WANDB_API_KEY, value: {key}}}, {{name: DEPTH, value: '4'}}], ")
+    batch = read(tmp_path, "pytorchjob", pytorchjob(pod(box)))
+    (one,) = batch.imported
+    assert one.is_right, one.findings
+    assert one.draft.values["env"] == {"DEPTH": "4"}
+    (question,) = [
+        found for found in batch.everything if found.rule == IMPORT_ASKED and "secret" in found.message
+    ]
+    assert "WANDB_API_KEY looks like a secret, and is not copied" in question.message
+    assert "secrets: {env: {WANDB_API_KEY: SECRET/KEY}}" in (question.help or "")
+    (row,) = [row for row in one.runs["lab"].differences if row.what == "WANDB_API_KEY"]
+    assert (row.source, row.run) == ("(hidden)", None)
+
+
 def test_placeholders_are_filled_in() -> None:
-    text = "image: <account>.example.com/<my tag>, claim: YOUR_CLAIM, <other>, $A, MY_YOUR_CLAIM_2"
+    text = "image: <account>.example.com/<my tag>, claim: YOUR_CLAIM, <other>, $A, MY_YOUR_CLAIM_2, ${A:b,c} ${A,b} ${A:0:1} ${A,,}"
     assert fill(text, {"account": "123", "my tag": "x:1", "YOUR_CLAIM": "data", "A": "1"}) == (
-        "image: 123.example.com/x:1, claim: data, <other>, 1, MY_YOUR_CLAIM_2"
+        "image: 123.example.com/x:1, claim: data, <other>, 1, MY_YOUR_CLAIM_2, 1 1 ${A:0:1} ${A,,}"
     )
 
 

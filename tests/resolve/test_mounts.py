@@ -92,6 +92,10 @@ def test_other_folders_are_accepted(path: str, root: Path) -> None:
     assert told(root, f"data: {{filings: {path}}}\n") == []
 
 
+def test_only_mpi_keeps_files_of_one_host_in_tmp(root: Path) -> None:
+    assert told(root, "data: {filings: /tmp}\n", image="pytorch") == []
+
+
 def test_mounts_of_checkpoints_and_secrets_are_checked_too(root: Path) -> None:
     found = told(root, "checkpoint: {to: filings, path: /usr}\nsecrets: {files: {huggingface: /etc}}\n")
     assert [(one.place, one.rule) for one in found] == [

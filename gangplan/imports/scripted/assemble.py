@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST
+from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import FOREIGN_LAUNCHER_NAMES, ScriptLaunch
 from gangplan.imports.scripted.pieces import (
@@ -25,6 +25,7 @@ from gangplan.plan.launchers import (
 )
 from gangplan.records import dataclass
 
+_HOSTS = {FIRST_HOST: "$MASTER_ADDR", ALL_HOSTS: "$MASTER_ADDR", THIS_HOST: "$HOSTNAME"}
 _ASKS_HOSTS = re.compile(r"\bscontrol\b|\bsqueue\b|SLURM_(?:JOB_)?NODELIST|PBS_NODEFILE")
 
 
@@ -174,15 +175,14 @@ def _quote_home_path(text: str) -> str:
 
 def _replace_hosts_in_word(one: ExpandedWord) -> ExpandedWord:
     """Return the word with its hosts open: the run knows them when it starts."""
-    if FIRST_HOST not in one.text and ALL_HOSTS not in one.text:
+    if not any(host in one.text for host in _HOSTS):
         return one
     pieces = []
     for piece in one.pieces:
-        for part in re.split(f"({FIRST_HOST}|{ALL_HOSTS})", piece.text):
-            is_host = part in (FIRST_HOST, ALL_HOSTS)
+        for part in re.split(f"({'|'.join(_HOSTS)})", piece.text):
             pieces.append(
-                WordPiece("$MASTER_ADDR", True, piece.is_quoted)
-                if is_host
+                WordPiece(_HOSTS[part], True, piece.is_quoted)
+                if part in _HOSTS
                 else WordPiece(part, piece.is_open, piece.is_quoted)
             )
     return ExpandedWord(tuple(pieces))

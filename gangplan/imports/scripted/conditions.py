@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.imports.scripted.hosts import is_own_host
+from gangplan.imports.scripted.idioms import THIS_HOST
 from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 
 _NUMBERS = {
@@ -82,12 +84,16 @@ def _evaluate_simple_condition(words: list[str], scope: ScriptScope) -> bool | N
         return None if inner is None else not inner
     try:
         texts = [scope.text(word) for word in words]
+        is_empty = scope.is_empty(words[-1]) if words else None
     except UnreadableError:
         return None
     if len(texts) == 2 and texts[0] in ("-z", "-n"):
-        return None if texts[1] is None else (texts[1] == "") == (texts[0] == "-z")
+        return None if is_empty is None else is_empty == (texts[0] == "-z")
     if len(texts) == 1:
-        return None if texts[0] is None else texts[0] != ""
+        return None if is_empty is None else not is_empty
+    if len(texts) == 3 and THIS_HOST in texts and texts[1] in ("=", "==", "!="):
+        other = words[2] if texts[0] == THIS_HOST else words[0]
+        return (texts[1] != "!=") if is_own_host(other) else None
     if len(texts) != 3 or texts[0] is None or texts[2] is None:
         return None
     left, how, right = texts[0], texts[1] or "", texts[2]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
+from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST
 from gangplan.imports.scripted.pieces import ExpandedWord, PartialText, ShellValue, WordPiece, apply_expansion
 from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 from gangplan.records import dataclass
@@ -20,6 +21,7 @@ _OPERATION = re.compile(
     re.DOTALL,
 )
 _MOST_TEXT = 100_000
+_PLAIN = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 
 
 @dataclass(slots=True)
@@ -27,13 +29,15 @@ class ScriptScope:
     """The variables of a script as far as it has been read.
 
     `values` were set by it, or are known before it runs; a name that is absent comes from outside. `output`
-    returns what a command in `$(...)` prints, None if unknown; `exported` are names that programs see.
+    returns what a command in `$(...)` prints, None if unknown; `exported` are names that programs see;
+    `present` are names that surely have a value when the script runs, although it is not known before.
     """
 
     values: dict[str, ShellValue] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
     output: Callable[[str], ShellValue] = lambda command: None
     used: set[str] = field(default_factory=set)
+    present: set[str] = field(default_factory=set)
     length: int = 0
 
     def fields(self, raw: str) -> list[ExpandedWord]:
@@ -56,6 +60,21 @@ class ScriptScope:
         if any(piece.is_open for piece in pieces):
             return PartialText(tuple(pieces))
         return "".join(piece.text for piece in pieces)
+
+    def is_empty(self, raw: str) -> bool | None:
+        """Return whether a word expands to nothing; None if only a shell can determine it."""
+        value = self.value(raw)
+        if isinstance(value, str):
+            return value == ""
+        names = [_PLAIN.fullmatch(piece.text) for piece in value.pieces if piece.is_open]
+        is_filled = any(piece.text for piece in value.pieces if not piece.is_open) or any(
+            name is not None and self.is_present(name[1]) for name in names
+        )
+        return False if is_filled else None
+
+    def is_present(self, name: str) -> bool:
+        """Return whether a variable surely has a value that is not known before the script runs."""
+        return name in self.present and name in self.values and self.values[name] is None
 
     def number(self, text: str) -> int | None:
         """Return the value of an arithmetic expression; None if it is not known or not an integer."""
@@ -209,7 +228,8 @@ class _Word:
             self._add(raw, is_open=True, is_quoted=is_quoted)
             return
         name, index, how = found["name"], found["index"] or "", found["how"] or ""
-        self.scope.used.add(name)
+        if not how.endswith("="):
+            self.scope.used.add(name)
         value = self.scope.values.get(name)
         if index in ("[@]", "[*]") and not found["length"] and not how:
             self._all(value, raw, is_quoted)
@@ -218,8 +238,11 @@ class _Word:
         if found["length"]:
             whole = self.scope.values.get(name)
             is_all = index in ("[@]", "[*]") and isinstance(whole, tuple)
+            hosts = self.scope.values.get("SLURM_NNODES") if is_all and _is_host_list(whole) else None
             count = (
-                len(whole)
+                hosts
+                if isinstance(hosts, str)
+                else len(whole)
                 if is_all and isinstance(whole, tuple)
                 else len(value)
                 if isinstance(value, str)
@@ -229,9 +252,12 @@ class _Word:
         elif how.endswith(("-", "=")):
             is_there = name in self.scope.values and (value != "" or ":" not in how)
             if is_there:
-                self._known(value, raw, is_quoted)
+                shown = f"${{{name}}}" if self.scope.is_present(name) else raw
+                self._known(value, shown, is_quoted)
             else:
                 self._read(found["rest"], is_quoted, is_inside=True)
+                if how.endswith("="):
+                    self.scope.values[name] = self.scope.value(found["rest"])
         elif how.endswith("+"):
             if name in self.scope.values and (value != "" or ":" not in how):
                 self._read(found["rest"], is_quoted, is_inside=True)
@@ -254,6 +280,8 @@ class _Word:
         if number is None or not 0 <= number < len(value):
             return None
         entry = value[number]
+        if entry.text == ALL_HOSTS and number == 0:
+            return FIRST_HOST
         return PartialText(entry.pieces) if entry.is_open else entry.text
 
     def _changed(self, value: str | PartialText | None, how: str, rest: str) -> str | PartialText | None:
@@ -265,6 +293,10 @@ class _Word:
         if how in ("^^", ",,"):
             return value.upper() if how == "^^" else value.lower()
         return apply_expansion(value, how, pattern)
+
+
+def _is_host_list(value: ShellValue) -> bool:
+    return isinstance(value, tuple) and [one.text for one in value] == [ALL_HOSTS]
 
 
 def _find_closing_quote(text: str, at: int) -> int:

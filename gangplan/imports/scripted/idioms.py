@@ -13,8 +13,8 @@ from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
 from gangplan.imports.scripted.pieces import ShellValue
 from gangplan.records import dataclass
 
-# Placeholders for the first of the run's hosts, and for all of them, while a script is read.
-FIRST_HOST, ALL_HOSTS = "@@first-host@@", "@@hosts@@"
+# Placeholders for the first of the run's hosts, for all of them, and for that of a round in a loop over all.
+FIRST_HOST, ALL_HOSTS, THIS_HOST = "@@first-host@@", "@@hosts@@", "@@this-host@@"
 
 _PRINTS = "what it prints would be in the log of the run; it changes nothing"
 _SOFTWARE = "the image brings its software"
@@ -109,7 +109,7 @@ _HOSTS = re.compile(
     r"|PBS_NODEFILE|PE_HOSTFILE|hostname(?:\s+(?:-[a-zA-Z]+|--\w[\w-]*))*\s*$|hostname\s+--?[iIf]|nslookup|\bdig\b|PALS_NODEID"
 )
 _ONE_HOST = re.compile(
-    r"head\s+(?:-n\s*1|-1|--lines=?\s*1)\b|sed\s+-n\s+['\"]?1p|hostname|getent|nslookup|NR==1|\[0\]|dig\b|cut -d' ' -f1|tail\s+(?:-n\s*1|-1)\b"
+    r"head\s+(?:-n\s*1|-1|--lines=?\s*1)\b|sed\s+-n\s+['\"]?1p|(?<!show )\bhostname\b|getent|nslookup|NR==1|\[0\]|dig\b|cut -d' ' -f1|tail\s+(?:-n\s*1|-1)\b"
 )
 _COUNTS_LINES = re.compile(r"\bwc\s+(?:-l|--lines)|\buniq\s*\|.*wc|grep\s+-c")
 _COUNTS_GPUS = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal
 
@@ -33,6 +34,7 @@ class ScriptItem:
     is_background: bool = False
     is_conditional: bool = False
     is_function: bool = False
+    has_program: bool = False
     text: str = ""
     paths: list[FieldPath] = field(default_factory=list)
 
@@ -46,14 +48,19 @@ class ScriptRefusal:
     help: str
 
 
-def refuse_nested_launch(form: str, begin: int) -> ScriptRefusal:
-    """Return the refusal of a launch in a loop, case or condition whose rounds and branches are not known."""
+def refuse_nested_launch(form: str, begin: int, names: Sequence[str] = ()) -> ScriptRefusal:
+    """Return the refusal of a launch in a loop, case or condition whose rounds and branches are not known.
+
+    `names` are variables that decide it and that a user can give.
+    """
     what = {"loop": "a loop starts it several times", "case": "a case decides what starts"}.get(
         form, "a condition decides what starts"
     )
     help = (
         "Write the launch of one run without it."
         if form == "loop"
+        else f"Give what decides it: {' '.join(f'--set {name}=VALUE' for name in names)}; or write the launch of one run without it."
+        if names
         else "Give what decides it (--set NAME=VALUE), or write the launch of one run without it."
     )
     return ScriptRefusal(begin, f"{what}, and only running the script tells how", help)

@@ -11,6 +11,7 @@ from gangplan.imports.scripted import slurm_options, slurm_tables
 from gangplan.imports.scripted.containers import ContainerStart, convert_image_reference, find_container_start
 from gangplan.imports.scripted.directives import BatchScript, ScriptOption
 from gangplan.imports.scripted.pals import is_pals_launch, read_pals_option
+from gangplan.imports.scripted.perhost import find_per_host_start
 from gangplan.imports.scripted.pieces import ExpandedWord
 from gangplan.imports.scripted.wanted import WantedAllocation, parse_container_mounts
 from gangplan.plan.launchers import UnreadableError, find_launcher_at, find_launchers, program_name_of
@@ -106,6 +107,7 @@ def read_launch(
     if _is_step(texts, at):
         at = _read_step_launcher(launch, script, account, wanted, at)
     at = _read_launch_container(launch, script, account, wanted, at)
+    at = _read_per_host_start(launch, script, account, wanted, at)
     begin = at
     inner = _find_container_after_mpirun(launch, at)
     if inner is not None:  # mpirun -np 4 apptainer exec IMAGE PROGRAM
@@ -117,6 +119,24 @@ def read_launch(
     launch.program = [launch.fields[index] for index in kept]
     if begin < len(texts):
         _add_program_leaves(launch, script, account, begin)
+
+
+def _read_per_host_start(
+    launch: ScriptLaunch, script: BatchScript, account: Account, wanted: WantedAllocation, at: int
+) -> int:
+    """Skip an mpirun that only starts torchrun on each host; return the index of what it starts."""
+    texts = [one.text for one in launch.fields]
+    found = find_per_host_start(texts[at:], wanted.node_count)
+    if found is None:
+        return at
+    launch.starter = program_name_of(texts[at])
+    rows = _group_launch_words_by_line(launch, script, at, at + found.begin)
+    for row in rows:
+        node = _add_launch_leaf(launch, script, account, row[0], row[-1] + 1, launch.starter)
+        node.dropped("every worker of a run starts its ranks itself")
+    for name, value in found.env:
+        wanted.variable(name, value, node)
+    return at + found.begin
 
 
 def _remove_rendezvous_options(launch: ScriptLaunch, kept: list[int]) -> list[int]:

@@ -10,6 +10,8 @@ from gangplan.records import dataclass
 
 # Where a shell calculates, so that names are variables without a dollar sign.
 _NUMBERED = re.compile(r"(?<=\w\[)[^][$]*(?=\])|(?<=\(\()[^()$]*(?=\)\))")
+# The default in `${A:-DEFAULT}`, which may name two more, one inside the other: `${A:-${B:-${C:-0}}}`.
+_DEFAULT = r"(?:\$\{(?:\$\{[^{}]*\}|[^{}])*\}|[^}$]|\$(?!\{))*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,11 @@ def fill_script_variables(text: str, values: Mapping[str, str]) -> str:
         return text
     names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))
     text = re.sub(
-        rf"(?<!\\)\\?\$(?:\{{({names})(?::?-[^}}]*)?\}}|({names})(?![A-Za-z0-9_]))",
+        rf"(?<!\\)\\?\$(?:\{{({names})(?::?-{_DEFAULT})?\}}|({names})(?![A-Za-z0-9_]))",
         lambda found: values[found[1] or found[2]],
         text,
     )
-    bare = re.compile(rf"(?<![\w$])(?:{names})(?!\w)")
+    bare = re.compile(rf"(?<![\w$])(?:{'|'.join(filter(str.isidentifier, values)) or '(?!)'})(?!\w)")
     return _NUMBERED.sub(lambda found: bare.sub(lambda name: values[name[0]], found[0]), text)
 
 

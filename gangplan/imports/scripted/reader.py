@@ -92,7 +92,8 @@ def _walk_batch_script(
     known = variables.find_known_variables(counts, about)
     arguments = sum(name.isdigit() for name in script.filled)
     known |= {"#": str(arguments), **({"@": "", "*": ""} if not arguments else {})}
-    scope.values = {**known, **scope.values}
+    scope.present = variables.list_present_variables(scheduler.mark, bool(wanted.array))
+    scope.values = {**dict.fromkeys(scope.present), **known, **scope.values}
     scope.values.setdefault("PWD", ".")
     scope.output = lambda command: _predict_command_output(command, scope, wanted)
     walk = ScriptWalk(script, scope)
@@ -176,7 +177,10 @@ def _select_launch_items(walk: ScriptWalk) -> list[int]:
         walk.refusals += [_build_parallel_steps_refusal(items[number]) for number in beside[1:2]]
     if not found:
         programs = [number for number, item in enumerate(items) if item.kind == "program"]
-        found = programs[-1:]
+        whole = [number for number, item in enumerate(items) if item.kind == "keep" and item.has_program]
+        found = programs[-1:] or whole[-1:]
+        for number in found:
+            items[number].parts = [] if items[number].has_program else items[number].parts
     for number, item in enumerate(items):
         if item.kind == "program" and number not in found:
             item.kind = "keep"

@@ -9,7 +9,7 @@ from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.scripted.assemble import AssembledCommand
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
-from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE_COMMANDS
+from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE_COMMANDS, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.pieces import PartialText, ShellValue
 from gangplan.imports.variables import SET_BY_TORCHRUN
@@ -20,6 +20,13 @@ _PATHS = re.compile(
 _SECRET = re.compile(
     r"(?:.*_)?(?:API_?KEY|TOKEN|PASSWORD|PASSWD|SECRET(?:_ACCESS_KEY)?|ACCESS_KEY(?:_ID)?)", re.IGNORECASE
 )
+# Variables that name interfaces, and values that say what pods have, too (gangplan/plan/setting_problems.py).
+_INTERFACES = re.compile(
+    r"(?:NCCL|RCCL|GLOO|TP)_SOCKET_IFNAME|HOROVOD_GLOO_IFACE|(?:I_MPI_)?HYDRA_IFACE|FI_(?:TCP|SOCKETS|UDP)_IFACE"
+    r"|(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_include"
+)
+_CARDS = re.compile(r"(?:eth[1-9]|en[opsx]|em|ib|bond|team|br|hsn|p\d+p)[\w.]*(?:,.*)?")
+_POD_INTERFACES = re.compile(r"\^.*|=?(?:lo|e|et|eth|eth0)(?:,(?:lo|eth|eth0))*|[\d.]+/\d+(?:,[\d.]+/\d+)*|")
 _MEETING = SET_BY_TORCHRUN | {
     "MASTER_NODE", "HEAD_NODE", "HEAD_NODE_IP", "GPUS_PER_NODE", "HOSTNAMES", "COUNT_NODE", "NODELIST", "HOSTFILE", "WORLD_RANK",
     "NPROCS", "MASTER_IP", "MASTER", "JAX_COORDINATOR_IP", "JAX_COORDINATOR_PORT",
@@ -118,7 +125,7 @@ class Surroundings:
             "LOCAL_RANK",
         ):
             return "drop", "the run's workers know each other by themselves"
-        if FIRST_HOST in whole or ALL_HOSTS in whole:
+        if any(host in whole for host in (FIRST_HOST, ALL_HOSTS, THIS_HOST)):
             return "drop", "which hosts a run has is known when it starts, to what starts its ranks"
         if name.startswith(("SLURM_", "PBS_")):
             return "drop", "a run has no scheduler other than Kueue"
@@ -126,6 +133,11 @@ class Surroundings:
             return "drop", "the GPUs of a worker are its own"
         if _PATHS.fullmatch(name) and (texts or name in ("PATH", "LD_LIBRARY_PATH") or value is None):
             return "drop", "the image brings its software"
+        if isinstance(value, str) and (
+            (_INTERFACES.fullmatch(name) and not _POD_INTERFACES.fullmatch(value))
+            or (name == "UCX_NET_DEVICES" and _CARDS.fullmatch(value))
+        ):
+            return "drop", "the pods of a run have other interfaces than the nodes of the old cluster"
         if _SECRET.fullmatch(name) and value not in ("", "0", "false"):
             return "ask", "it looks like a secret, which belongs into a Secret of the cluster (secrets.env)"
         if isinstance(value, str):

@@ -32,6 +32,12 @@ JOB_ID_VARIABLES = frozenset(
     {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "SLURM_ARRAY_JOB_ID", "SLURM_STEP_ID", "SLURM_STEPID"}
 )
 RUN_LABEL_FIELD = "metadata.labels['gangplan.dev/run']"
+# Variables that a script has under its scheduler, and that are known only then (sbatch(1) of Slurm 25.05, Torque too).
+_PRESENT = {
+    "SBATCH": "SLURM_JOB_ID SLURM_JOBID SLURM_PROCID SLURM_LOCALID SLURM_NODEID SLURMD_NODENAME SLURM_CLUSTER_NAME "
+    "SLURM_SUBMIT_HOST SLURM_JOB_PARTITION SLURM_JOB_USER SLURM_JOB_UID",
+    "PBS": "PBS_JOBID PBS_NODEFILE PBS_QUEUE PBS_O_QUEUE PBS_O_HOST PBS_O_LOGNAME PBS_ENVIRONMENT",
+}
 HERE = frozenset({"SLURM_SUBMIT_DIR", "PBS_O_WORKDIR", "PBS_O_HOME", "SLURM_JOB_WORK_DIR"})
 TEMPORARY_FOLDER_VARIABLES = frozenset(
     {"SLURM_TMPDIR", "SLURM_SCRATCH", "PBS_JOBDIR", "SLURM_TMP", "JOB_SCRATCH"}
@@ -85,6 +91,11 @@ def find_known_variables(counts: AllocationCounts, about: JobVariableFacts) -> d
     values |= dict.fromkeys(HERE, ".")
     values |= dict.fromkeys(TEMPORARY_FOLDER_VARIABLES, "/scratch")
     return values
+
+
+def list_present_variables(mark: str, is_array: bool) -> set[str]:
+    """Return the names that the scheduler of these option lines gives a value that only it knows."""
+    return {*_PRESENT[mark].split(), *({"SLURM_ARRAY_JOB_ID"} if is_array and mark == "SBATCH" else ())}
 
 
 def build_rank_variables(start: str) -> dict[str, str]:

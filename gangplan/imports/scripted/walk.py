@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from gangplan.imports.scripted import idioms
 from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT, record_assignment
@@ -13,6 +14,12 @@ from gangplan.imports.scripted.conditions import evaluate_condition, split_shell
 from gangplan.imports.scripted.containers import find_container_start
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.imports.scripted.hosts import (
+    build_shell_command,
+    find_remote_start,
+    set_round_numbers,
+    unwrap_remote_shell,
+)
 from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_nested_launch
 from gangplan.imports.scripted.launch import (
     is_launcher_start,
@@ -21,7 +28,7 @@ from gangplan.imports.scripted.launch import (
     strip_scheduler_start,
 )
 from gangplan.imports.scripted.parts import ScriptCommand, Statement
-from gangplan.imports.scripted.pieces import ExpandedWord
+from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
 from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_statements
 from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.shell import ShellWord
@@ -29,6 +36,10 @@ from gangplan.plan.launchers.shell import ShellWord
 _ENVIRONMENTS = re.compile(
     r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
 )
+# What makes a text more than the words of one command, outside of quotes.
+_SEVERAL, _QUOTED = re.compile(r"[;&|<>\n]"), re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.")
+_DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*):?=")
+_OUTSIDE = re.compile(r"\$\{?([A-Za-z_]\w*|[1-9])")
 
 
 class ScriptWalk:
@@ -113,8 +124,15 @@ class ScriptWalk:
         )
         if len(fields) != 1 or fields[0].is_open or not name.strip().isidentifier():
             return False
-        self.scope.values[name.strip()] = fields[0].text
-        self._gone(one, one.marks[1].end, one.marks[2].begin, "the loop has one round")
+        why, value = "the loop has one round", fields[0].text
+        if value == idioms.ALL_HOSTS:
+            why, value = "each worker of a run starts it itself", idioms.THIS_HOST
+            if not set_round_numbers(
+                self.scope, rest, self.script.text[one.marks[1].end : one.marks[2].begin]
+            ):
+                return False
+        self.scope.values[name.strip()] = value
+        self._gone(one, one.marks[1].end, one.marks[2].begin, why)
         self.all(one.marks[1].end, one.marks[2].begin, depth + 1)
         return True
 
@@ -166,19 +184,36 @@ class ScriptWalk:
             self.items.append(ScriptItem("set", one.begin, one.end, [], names={one.name}, is_function=True))
             return
         if begins:
-            self.refusals.append(refuse_nested_launch(one.form, begins[0].begin))
+            self.refusals.append(refuse_nested_launch(one.form, begins[0].begin, self._open_names(one)))
         for name in names:
             self.scope.values[name] = None
+        self.scope.present -= names
         kinds = [self._kind(part, self._texts(part))[0] for part in one.parts if part.words]
         if one.form == "loop" and one.name:
             self.scope.values[one.name] = None
         is_idle = all(kind == "drop" for kind in kinds)
         kind: ItemKind = "set" if is_idle and names else "drop" if is_idle else "keep"
-        self.items.append(
-            ScriptItem(
-                kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True
-            )
+        item = ScriptItem(
+            kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True
         )
+        elsewhere = any(find_remote_start(self._texts(part)) for part in one.parts if part.words)
+        if "program" in kinds and not begins and not elsewhere:
+            text = self.script.text[one.begin : one.end].strip()
+            item.has_program = True
+            item.fields = build_shell_command([ExpandedWord((WordPiece(text),))])
+            item.words = [ShellWord(text, one.begin, one.end)] * len(item.fields)
+        self.items.append(item)
+
+    def _open_names(self, one: Statement) -> list[str]:
+        """Return the variables in the conditions of an `if` that only its surroundings can set."""
+        marks = [mark for mark in one.marks if mark.text in ("if", "elif", "then")]
+        heads = [
+            self.script.text[first.end : then.begin]
+            for first, then in pairwise(marks)
+            if then.text == "then" and first.text != "then"
+        ]
+        names = [found[1] for head in heads for found in _OUTSIDE.finditer(head)]
+        return [name for name in dict.fromkeys(names) if name not in self.scope.values]
 
     def _plain(self, one: Statement) -> None:
         """Walk through a list of pipelines; each becomes an item."""
@@ -213,12 +248,18 @@ class ScriptWalk:
             self._declared(first, begin, end)
             return
         kind, why = self._kind(lead, texts)
+        names = set[str]()
+        if texts[:1] == [":"] and (
+            names := set(_DEFAULTED.findall("".join(word.text for word in lead.words)))
+        ):
+            kind = "set"
         item = ScriptItem(
             kind,
             begin,
             end,
             [lead] if kind in ("launch", "program") else parts,
             why,
+            names,
             fields=fields,
             words=words,
         )
@@ -243,6 +284,14 @@ class ScriptWalk:
                     "Write the launch of one run without a function.",
                 )
             )
+        if item.kind in ("launch", "program") and find_remote_start(texts[skip_prefixes(texts) :]):
+            self.refusals.append(
+                ScriptRefusal(
+                    begin,
+                    "it starts a part of the job on a host by ssh",
+                    "Write the program that each host runs without it: every worker of a run starts it itself.",
+                )
+            )
         self.items.append(item)
 
     def _folder(self, item: ScriptItem, fields: list[ExpandedWord]) -> None:
@@ -263,16 +312,16 @@ class ScriptWalk:
             found = self.scope.fields(self.script.text[word.begin : word.end])
             fields += found
             words += [word] * len(found)
-        if (
-            fields
-            and fields[0].text == "eval"
-            and len(fields) > 1
-            and not any(one.is_open for one in fields[1:])
-        ):
-            joined_words = split_shell_words(" ".join(one.text for one in fields[1:]))
-            fields = [one for text in joined_words for one in self.scope.fields(text)]
-            words = [words[-1]] * len(fields)
-        return fields, words
+        if fields and fields[0].text == "eval" and len(fields) > 1:
+            joined = " ".join(one.text for one in fields[1:])
+            if _SEVERAL.search(_QUOTED.sub("", joined)):
+                fields = build_shell_command(fields[1:])
+                words = [words[-1]] * len(fields)
+            elif not any(one.is_open for one in fields[1:]):
+                fields = [one for text in split_shell_words(joined) for one in self.scope.fields(text)]
+                words = [words[-1]] * len(fields)
+        inner = unwrap_remote_shell(fields)
+        return inner, words if inner is fields else [words[-1]] * len(inner)
 
     def _kind(self, part: ScriptCommand, texts: list[str]) -> tuple[ItemKind, str]:
         """Return the kind of a simple command, and why it is dropped."""
